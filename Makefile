@@ -1,0 +1,50 @@
+# Every word of this file is also what continuous integration uses. A fresh machine needs Python 3.11+, make and a package index.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+
+.PHONY: help demo test check unit soak bench clean
+.DEFAULT_GOAL := help
+
+help:  ## Say what can be made.
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | awk -F': +' '{printf "make %-8s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.demo  ## Install, then tune a real training job on this machine: about a minute.
+	@$(BIN)/python examples/digits/tune.py
+
+test: check unit  ## Everything that must hold before a change lands.
+
+check: $(VENV)/.dev  ## Format, lint, types, and the arrows between rooms.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.dev  ## The test suite, without its long forms.
+	$(ONE_THREAD) $(BIN)/pytest -n 2 -m "not slow"
+
+soak: $(VENV)/.dev  ## The long forms of the promises.
+	$(ONE_THREAD) $(BIN)/pytest -n 2 -m slow --timeout 3600
+
+bench: $(VENV)/.dev  ## Measure speed and search quality; prints what docs/performance.md reports.
+	$(ONE_THREAD) $(BIN)/python benchmarks/speed.py
+	$(ONE_THREAD) $(BIN)/python benchmarks/quality.py
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "trimtuner needs Python 3.11 or newer; say which with make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable ".[examples]"
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable ".[dev,examples]"
+	@touch $@
+
+clean:  ## Remove what was installed and cached here.
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,68 @@
+"""Find the best configuration for a training job, mostly on small shares of its data.
+
+The public names are imported when first used, so that ``trimtuner --help`` need not wait for numpy and scipy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trimtuner.errors import InputError, NoAnswer, SearchOver, TrimTunerError
+    from trimtuner.problem.cloud import VM, Cloud
+    from trimtuner.problem.history import History, Trial
+    from trimtuner.problem.parameters import Choice, Float, Int
+    from trimtuner.problem.space import Space
+    from trimtuner.session.recommendation import Estimate, Recommendation
+    from trimtuner.session.study import Study
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "VM": "problem.cloud",
+    "Choice": "problem.parameters",
+    "Cloud": "problem.cloud",
+    "Estimate": "session.recommendation",
+    "Float": "problem.parameters",
+    "History": "problem.history",
+    "InputError": "errors",
+    "Int": "problem.parameters",
+    "NoAnswer": "errors",
+    "Recommendation": "session.recommendation",
+    "SearchOver": "errors",
+    "Space": "problem.space",
+    "Study": "session.study",
+    "Trial": "problem.history",
+    "TrimTunerError": "errors",
+}
+
+__all__ = [
+    "VM",
+    "Choice",
+    "Cloud",
+    "Estimate",
+    "Float",
+    "History",
+    "InputError",
+    "Int",
+    "NoAnswer",
+    "Recommendation",
+    "SearchOver",
+    "Space",
+    "Study",
+    "Trial",
+    "TrimTunerError",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'trimtuner' has no attribute {name!r}")
+    found: object = getattr(import_module(f"trimtuner.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

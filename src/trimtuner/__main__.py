@@ -1,0 +1,5 @@
+"""``python -m trimtuner``."""
+
+from trimtuner.front.cli import main
+
+main()

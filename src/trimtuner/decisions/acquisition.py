@@ -1,0 +1,84 @@
+"""Scores for candidates, composed by ``*`` and ``/``; larger is better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from trimtuner.arrays import Floats
+from trimtuner.decisions.outlook import Outlook
+
+
+class Score(Protocol):
+    """A number for each candidate."""
+
+    def score(self, outlook: Outlook) -> Floats:
+        """One finite number a candidate."""
+
+
+class Acquisition:
+    """The base that lends ``*`` and ``/`` to scores."""
+
+    def score(self, outlook: Outlook) -> Floats:
+        """One finite number a candidate."""
+        raise NotImplementedError
+
+    def __mul__(self, other: Acquisition) -> Acquisition:
+        return Times(self, other)
+
+    def __truediv__(self, other: Acquisition) -> Acquisition:
+        return Per(self, other)
+
+
+@dataclass(frozen=True)
+class Times(Acquisition):
+    """The product of two scores."""
+
+    left: Acquisition
+    right: Acquisition
+
+    def score(self, outlook: Outlook) -> Floats:
+        """Left times right."""
+        return self.left.score(outlook) * self.right.score(outlook)
+
+
+@dataclass(frozen=True)
+class Per(Acquisition):
+    """One score for each unit of another."""
+
+    gain: Acquisition
+    price: Acquisition
+
+    def score(self, outlook: Outlook) -> Floats:
+        """Gain divided by price; the price is above 0 by its nature."""
+        return self.gain.score(outlook) / np.maximum(self.price.score(outlook), 1e-300)
+
+
+@dataclass(frozen=True)
+class ExpectedCost(Acquisition):
+    """What the trial is expected to cost: C(x, s) of Eq. 3 and 5, in USD (in seconds where no price is known)."""
+
+    def score(self, outlook: Outlook) -> Floats:
+        """The log-normal's mean, so that doubt about the cost counts against a candidate."""
+        return outlook.belief.expected(outlook.belief.effort_metric, outlook.candidates)
+
+
+@dataclass(frozen=True)
+class ConstrainedExpectedAccuracy(Acquisition):
+    """CEA (Eq. 6): predicted goal at (x, s) times the probability that (x, s) meets the constraints."""
+
+    def score(self, outlook: Outlook) -> Floats:
+        """For accuracy, exactly Eq. 6; other goals are measured from the worst value seen, so that more is better."""
+        belief = outlook.belief
+        goal = belief.problem.goal
+        expected = goal.sign * belief.expected(goal.metric, outlook.candidates)
+        return (expected - goal_floor(outlook)) * belief.chance_feasible(outlook.candidates)
+
+
+def goal_floor(outlook: Outlook) -> float:
+    """What an infeasible recommendation is worth: 0 for a maximised goal that is never negative, else the worst seen."""
+    goal = outlook.belief.problem.goal
+    worst = min(goal.sign * m.metrics[goal.metric] for m in outlook.belief.measurements)
+    return min(worst, 0.0) if goal.sign > 0 else worst

@@ -1,0 +1,231 @@
+"""What is believed about every configuration: one posterior a metric, read in the words of the problem.
+
+The price of a configuration is known and only its time is not, so cost is never modelled as such where prices are
+known: its model is that of the billed time, cost × 3600 / price, and the logarithm of the price is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import ndtr
+
+from trimtuner.arrays import Floats, Positions
+from trimtuner.decisions.failures import ChanceOfRunning
+from trimtuner.errors import NoAnswer
+from trimtuner.models.posterior import Mixture, Prediction, Surrogate
+from trimtuner.models.targets import Transform, transform_for
+from trimtuner.problem.history import History, Measurement
+from trimtuner.problem.problem import COST, TIME, Constraint, Problem
+from trimtuner.problem.space import Pool
+
+_BILLED_TIME = "billed time"  # seconds: what the cost amounts to at the configuration's price
+
+
+@dataclass(frozen=True)
+class Places:
+    """(configuration, fraction) pairs: positions in the pool, and a fraction for each."""
+
+    pool: Pool
+    positions: Positions
+    fractions: Floats
+
+    @classmethod
+    def product(cls, pool: Pool, fractions: tuple[float, ...]) -> Places:
+        """Every configuration at every fraction, fraction by fraction."""
+        return cls(
+            pool,
+            np.tile(np.arange(len(pool)), len(fractions)),
+            np.repeat(np.array(fractions), len(pool)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @cached_property
+    def rows(self) -> Floats:
+        """As the models take them."""
+        return self.pool.rows_at(self.positions, self.fractions)
+
+    def at(self, chosen: Positions) -> Places:
+        """Some of them."""
+        return Places(self.pool, self.positions[chosen], self.fractions[chosen])
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One modelled quantity: its transform and what is known of it."""
+
+    transform: Transform
+    posterior: Mixture
+
+
+@dataclass(frozen=True)
+class Belief:
+    """Everything the decisions need to know, as a value."""
+
+    problem: Problem
+    pool: Pool
+    quantities: Mapping[str, Quantity]
+    measurements: tuple[Measurement, ...]
+    chance_of_running: ChanceOfRunning
+    failed: frozenset[tuple[int, float]]
+
+    @classmethod
+    def learn(cls, problem: Problem, pool: Pool, history: History, surrogate: Surrogate, seed: int) -> Belief:
+        """Fit a model to each quantity the problem speaks of; pending trials are imagined to come out as expected."""
+        measurements = history.measurements
+        if not measurements:
+            raise NoAnswer("nothing has been measured yet; run at least one trial and tell its result")
+        places = _places_of(pool, [(m.configuration, m.fraction) for m in measurements])
+        values = _values_to_model(problem, places, measurements)
+        pending = _places_of(pool, [(trial.config, trial.fraction) for trial in history.pending])
+        quantities = {}
+        for number, (name, column) in enumerate(values.items()):
+            transform = transform_for(column, is_positive=name in (TIME, COST, _BILLED_TIME))
+            # Seeded without the step: a refit must change the belief because of evidence, not by other draws.
+            generator = np.random.default_rng([seed, number])
+            posterior = surrogate.fit(places.rows, transform.forward(column), transform.scale, generator)
+            if len(pending):
+                posterior = posterior.condition(pending.rows, posterior.predict(pending.rows).mean)
+            quantities[name] = Quantity(transform, posterior)
+        failures = _places_of(pool, [(o.trial.config, o.trial.fraction) for o in history.failures])
+        return cls(
+            problem,
+            pool,
+            quantities,
+            measurements,
+            ChanceOfRunning.from_trials(places.rows, failures.rows),
+            frozenset(zip(failures.positions.tolist(), failures.fractions.tolist(), strict=True)),
+        )
+
+    def quantity_of(self, metric: str) -> Quantity:
+        """The modelled quantity that the metric is read from."""
+        return self.quantities[self.quantity_name(metric)]
+
+    def offset(self, metric: str, places: Places) -> Floats:
+        """What is added to the quantity's model to read the metric: the log price for cost, else nothing."""
+        if metric == COST and self.pool.prices_per_hour is not None:
+            return np.asarray(np.log(self.pool.prices_per_hour[places.positions] / 3600.0))
+        return np.zeros(len(places))
+
+    def predict(self, metric: str, places: Places) -> Prediction:
+        """The metric on its transformed scale."""
+        prediction = self.quantity_of(metric).posterior.predict(places.rows)
+        return Prediction(prediction.mean + self.offset(metric, places), prediction.variance)
+
+    def expected(self, metric: str, places: Places) -> Floats:
+        """The expected value of the metric in its own units."""
+        return self.quantity_of(metric).transform.expectation(*self.predict(metric, places))
+
+    @property
+    def effort_metric(self) -> str:
+        """What a trial is charged by: money where it is known, else time."""
+        return COST if any(COST in m.metrics for m in self.measurements) else TIME
+
+    def chance(self, constraint: Constraint, prediction: Prediction) -> Floats:
+        """The probability that the metric is within the limit, from its transformed prediction."""
+        limit = self.transformed_limit(constraint)
+        if not np.isfinite(limit):
+            met = (limit > 0) == constraint.is_upper
+            return np.full(len(prediction.mean), 1.0 if met else 0.0)
+        distance = (limit - prediction.mean) / np.sqrt(np.maximum(prediction.variance, 1e-12))
+        return np.asarray(ndtr(distance if constraint.is_upper else -distance))
+
+    def transformed_limit(self, constraint: Constraint) -> float:
+        """The limit on the scale of its quantity."""
+        return float(self.quantity_of(constraint.metric).transform.forward(np.array(constraint.limit)))
+
+    def chance_feasible(self, places: Places) -> Floats:
+        """The probability that a trial there runs and meets every constraint (taken as independent)."""
+        product = self.chance_of_running.at(places.rows)
+        for constraint in self.problem.constraints:
+            product = product * self.chance(constraint, self.predict(constraint.metric, places))
+        return product
+
+    @cached_property
+    def targets(self) -> Places:
+        """Where goal and constraints are meant: what may be recommended."""
+        return Places.product(self.pool, self.problem.target_fractions)
+
+    @cached_property
+    def measured_targets(self) -> Mapping[int, Measurement]:
+        """Targets that have been measured: there the measurement decides, not the model."""
+        order = {fraction: number for number, fraction in enumerate(self.problem.target_fractions)}
+        return {
+            order[m.fraction] * len(self.pool) + self.pool.position(dict(m.configuration)): m
+            for m in self.measurements
+            if m.fraction in order
+        }
+
+    @cached_property
+    def goal_at_targets(self) -> Prediction:
+        """The goal at each target on the transformed scale, larger is better; exact where measured."""
+        goal = self.problem.goal
+        mean, variance = self.predict(goal.metric, self.targets)
+        mean, variance = goal.sign * mean, variance.copy()
+        transform = self.quantity_of(goal.metric).transform
+        for target, measurement in self.measured_targets.items():
+            mean[target] = goal.sign * float(transform.forward(np.array(measurement.metrics[goal.metric])))
+            variance[target] = 0.0
+        return Prediction(mean, variance)
+
+    @cached_property
+    def chances_at_targets(self) -> Floats:
+        """The probability of each constraint (one line each) at each target; 0 or 1 where measured."""
+        chances = np.array(
+            [self.chance(c, self.predict(c.metric, self.targets)) for c in self.problem.constraints]
+        ).reshape(len(self.problem.constraints), len(self.targets))
+        for target, measurement in self.measured_targets.items():
+            for number, constraint in enumerate(self.problem.constraints):
+                chances[number, target] = float(constraint.is_met(measurement.metrics[constraint.metric]))
+        return chances
+
+    @cached_property
+    def running_at_targets(self) -> Floats:
+        """The probability that each target runs at all; 0 or 1 where it was tried."""
+        chance = self.chance_of_running.at(self.targets.rows)
+        for target in self.measured_targets:
+            chance[target] = 1.0
+        order = {fraction: number for number, fraction in enumerate(self.problem.target_fractions)}
+        for position, fraction in self.failed:
+            if fraction in order:
+                chance[order[fraction] * len(self.pool) + position] = 0.0
+        return chance
+
+    @cached_property
+    def feasible_at_targets(self) -> Floats:
+        """The probability that each target runs and meets every constraint."""
+        return np.asarray(self.chances_at_targets.prod(axis=0) * self.running_at_targets)
+
+    def quantity_name(self, metric: str) -> str:
+        """Which quantity the metric is read from: cost and time may share one."""
+        if metric == COST and self.pool.prices_per_hour is not None:
+            return _BILLED_TIME if _BILLED_TIME in self.quantities else TIME
+        return metric
+
+
+def _places_of(pool: Pool, pairs: list[tuple[Mapping[str, object], float]]) -> Places:
+    positions = [pool.position(dict(configuration)) for configuration, _ in pairs]  # type: ignore[arg-type]
+    return Places(pool, np.array(positions, dtype=np.int64), np.array([f for _, f in pairs], dtype=float))
+
+
+def _values_to_model(problem: Problem, places: Places, measurements: tuple[Measurement, ...]) -> dict[str, Floats]:
+    """A column of measured values for each quantity that the problem, or the price of a trial, depends on."""
+    named = dict.fromkeys((*problem.reported_metrics, problem.goal.metric, *(c.metric for c in problem.constraints)))
+    prices = places.pool.prices_per_hour
+    values = {name: np.array([m.metrics[name] for m in measurements]) for name in named if name not in (COST, TIME)}
+    if all(TIME in m.metrics for m in measurements):
+        values[TIME] = np.array([m.metrics[TIME] for m in measurements])
+    if all(COST in m.metrics for m in measurements):
+        cost = np.array([m.metrics[COST] for m in measurements])
+        if prices is None:
+            values[COST] = cost
+        else:
+            billed = cost * 3600.0 / prices[places.positions]
+            if not np.allclose(billed, values[TIME], rtol=1e-9):
+                values[_BILLED_TIME] = billed
+    return values

@@ -1,0 +1,187 @@
+"""Information about which configuration is the best feasible one: α_T of the TrimTuner paper (Eq. 5), in two factors.
+
+M   joint samples of the contenders      p_opt   share of samples in which a contender is the feasible best
+
+Samples are drawn once. For a candidate c and an imagined answer y they are conditioned by Matheron's rule,
+f' = f + Cov(f, y_c) / Var(y_c) · (y - y_c), where y_c is what the same sample says the answer would be, so the entropy
+of all candidates is one array computation. What is scored is the *gain*, the expected fall of the entropy of p_opt by
+the trial, not its absolute distance from uniform: a candidate that tells nothing scores exactly 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.special import ndtr
+
+from trimtuner.arrays import AnyFloats, Booleans, Floats
+from trimtuner.decisions.acquisition import Acquisition
+from trimtuner.decisions.outlook import Outlook, quadrature
+
+_CHUNK_CELLS = 400_000  # cells of one chunk of (candidate, sample, contender): small enough for the processor's cache
+_NEVER = np.float32(-np.inf)
+
+
+@dataclass(frozen=True)
+class InformationAboutBest(Acquisition):
+    """Expected fall of the entropy of p_opt at full data, feasibility included (lines 2 and 3 of Eq. 5)."""
+
+    samples: int = 128
+    roots: int = 1
+
+    def score(self, outlook: Outlook) -> Floats:
+        """Never below 0: no information is free, but less than none does not exist."""
+        draws = {metric: _Draws.of(outlook, metric, self.samples) for metric in outlook.metrics}
+        points, weights = quadrature(self.roots, len(outlook.quantity_names))
+        limits = _limits(outlook)
+        running = _running(outlook, self.samples)
+        before = _entropy_of_best(_best(outlook, {m: d.values[None] for m, d in draws.items()}, limits, running))[0]
+        after = np.zeros(len(outlook.candidates))
+        chunk = max(1, _CHUNK_CELLS // (self.samples * len(outlook.contenders)))
+        for start in range(0, len(outlook.candidates), chunk):
+            part = slice(start, start + chunk)
+            for point, weight in zip(points, weights, strict=True):
+                deviation = dict(zip(outlook.quantity_names, point.tolist(), strict=True))
+                moved = {
+                    metric: draws[metric].after_answer(part, deviation[outlook.belief.quantity_name(metric)])
+                    for metric in outlook.metrics
+                }
+                after[part] += weight * _entropy_of_best(_best(outlook, moved, limits, running))
+        return np.asarray(np.maximum(before - after, 0.0))
+
+
+@dataclass(frozen=True)
+class ChanceIncumbentFeasible(Acquisition):
+    """P(the incumbent after the trial meets every constraint), first line of Eq. 5."""
+
+    confidence: float = 0.9
+    roots: int = 1
+
+    def score(self, outlook: Outlook) -> Floats:
+        """For each imagined answer: the new means, the new incumbent, its new probability."""
+        belief = outlook.belief
+        if not belief.problem.constraints and belief.running_at_targets.all():
+            return np.ones(len(outlook.candidates))
+        points, weights = quadrature(self.roots, len(outlook.quantity_names))
+        total = np.zeros(len(outlook.candidates))
+        for point, weight in zip(points, weights, strict=True):
+            deviation = dict(zip(outlook.quantity_names, point.tolist(), strict=True))
+            feasible = chance_after_answer(outlook, deviation)
+            goal = goal_after_answer(outlook, deviation)
+            trusted = feasible >= self.confidence
+            ranked = np.where(trusted, goal, -np.inf)
+            # Where nothing is trusted the incumbent is the least infeasible.
+            chosen = np.where(trusted.any(axis=1), ranked.argmax(axis=1), feasible.argmax(axis=1))
+            total += weight * feasible[np.arange(len(feasible)), chosen]
+        return total
+
+
+def goal_after_answer(outlook: Outlook, deviation: dict[str, float]) -> Floats:
+    """The mean goal of each contender (larger is better) after each candidate's answer of the given deviations."""
+    goal = outlook.belief.problem.goal
+    moved = outlook.movement(goal.metric) * deviation[outlook.belief.quantity_name(goal.metric)]
+    return goal.sign * (outlook.contender_prediction(goal.metric).mean + moved)
+
+
+def chance_after_answer(outlook: Outlook, deviation: dict[str, float]) -> Floats:
+    """P(feasible) of each contender after each candidate's answer of the given deviations."""
+    belief = outlook.belief
+    feasible = np.broadcast_to(
+        belief.running_at_targets[outlook.contenders], (len(outlook.candidates), len(outlook.contenders))
+    ).copy()
+    for constraint in belief.problem.constraints:
+        mean, variance = outlook.contender_prediction(constraint.metric)
+        movement = outlook.movement(constraint.metric)
+        shift = deviation[belief.quantity_name(constraint.metric)]
+        remaining = np.sqrt(np.maximum(variance - movement**2, 1e-9 * np.maximum(variance, 1e-9)))
+        distance = (belief.transformed_limit(constraint) - mean - movement * shift) / remaining
+        feasible *= ndtr(distance if constraint.is_upper else -distance)
+    return feasible
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """Joint samples of one metric at the contenders, and what they say of each candidate's answer."""
+
+    values: AnyFloats  # (samples, contenders)
+    movement: AnyFloats  # (candidates, contenders): U
+    surprise: AnyFloats  # (candidates, samples): the sample's own answer, in deviations from the mean
+
+    @classmethod
+    def of(cls, outlook: Outlook, metric: str, count: int) -> _Draws:
+        """Draw samples, and each candidate's answer given the sample: f_c | f_r needs one triangular solve."""
+        posterior = outlook.belief.quantity_of(metric).posterior
+        free = 1.0 - outlook.is_measured
+        rows = outlook.contender_places.rows
+        covariance = posterior.covariance(rows, rows) * free[:, None] * free
+        # A measured contender has no variance left; the jitter keeps the factor defined and the sample in place.
+        scale = max(float(np.trace(covariance)) / len(rows), 1e-12)
+        factor = cholesky(covariance + 1e-6 * scale * np.eye(len(rows)), lower=True)
+        # Seeded by the quantity, so that cost and time read from one model are one sample.
+        generator = np.random.default_rng([*outlook.seed, _number_of(outlook, metric)])
+        normal = generator.normal(size=(count, len(rows)))
+        values = outlook.contender_prediction(metric).mean + normal @ factor.T
+        explained = solve_triangular(factor, outlook.cross_covariance(metric).T, lower=True).T
+        variance = outlook.candidate_prediction(metric).variance
+        rest = np.sqrt(np.maximum(variance - (explained**2).sum(axis=1), 0.0))
+        answers = explained @ normal.T + rest[:, None] * generator.normal(size=count)
+        return cls(
+            values.astype(np.float32),
+            outlook.movement(metric).astype(np.float32),
+            (answers / np.sqrt(variance)[:, None]).astype(np.float32),
+        )
+
+    def after_answer(self, part: slice, deviation: float) -> AnyFloats:
+        """The samples conditioned on each candidate's answer: (candidates, samples, contenders)."""
+        step = np.float32(deviation) - self.surprise[part]
+        moved: AnyFloats = step[:, :, None] * self.movement[part][:, None, :]
+        moved += self.values
+        return moved
+
+
+def _limits(outlook: Outlook) -> list[tuple[str, bool, np.float32]]:
+    belief = outlook.belief
+    return [(c.metric, c.is_upper, np.float32(belief.transformed_limit(c))) for c in belief.problem.constraints]
+
+
+def _running(outlook: Outlook, samples: int) -> Booleans | None:
+    """In which samples each contender runs at all; nothing as long as nothing has failed."""
+    chance = outlook.belief.running_at_targets[outlook.contenders]
+    if chance.all() and (chance == 1.0).all():
+        return None
+    generator = np.random.default_rng([*outlook.seed, 1_000_003])
+    return generator.random((samples, len(chance))) < chance
+
+
+def _best(
+    outlook: Outlook,
+    values: dict[str, AnyFloats],
+    limits: list[tuple[str, bool, np.float32]],
+    running: Booleans | None,
+) -> Floats:
+    """How often each contender is the feasible best; the last column for "none is feasible": (candidates, R + 1)."""
+    goal = outlook.belief.problem.goal
+    objective = values[goal.metric] if goal.sign > 0 else -values[goal.metric]
+    feasible: Booleans | None = running
+    for metric, is_upper, limit in limits:
+        within = values[metric] <= limit if is_upper else values[metric] >= limit
+        feasible = within if feasible is None else feasible & within
+    if feasible is not None:
+        objective = np.where(feasible, objective, _NEVER)
+    best = objective.argmax(axis=-1)
+    count = objective.shape[-1]
+    found = np.take_along_axis(objective, best[..., None], axis=-1)[..., 0] > _NEVER
+    best = np.where(found, best, count)
+    cells = best + np.arange(len(best))[:, None] * (count + 1)
+    return np.bincount(cells.ravel(), minlength=len(best) * (count + 1)).reshape(len(best), count + 1).astype(float)
+
+
+def _entropy_of_best(counts: Floats) -> Floats:
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    return np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1))
+
+
+def _number_of(outlook: Outlook, metric: str) -> int:
+    return list(outlook.belief.quantities).index(outlook.belief.quantity_name(metric))

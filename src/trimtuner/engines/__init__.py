@@ -1,0 +1,1 @@
+"""Who runs jobs: for now, a table of measurements that plays one."""

@@ -1,0 +1,1 @@
+"""Numbers only: rows, targets, means and covariances."""

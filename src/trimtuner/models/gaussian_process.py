@@ -1,0 +1,189 @@
+"""Exact Gaussian-process regression.
+
+n   measurements      K = k(X, X) + σ² I = L Lᵀ      α = K⁻¹ y      θ   kernel's hyper-parameters, then log σ
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg.lapack import dpotri
+
+from trimtuner.arrays import Floats, Positions
+from trimtuner.models.kernels import Kernel, Prior
+from trimtuner.models.posterior import Conditioned, Memo, Mixture, Prediction
+
+_JITTER = 1e-8
+_NOISE_PRIOR = Prior(np.array([math.log(0.05)]), np.array([1.0]))  # of σ, in units of the targets' spread
+_SCALE_WEIGHT = 3.0  # how many measurements the prior guess of the spread is worth
+_FIT_AT_MOST = 300  # measurements that choose the hyper-parameters; all of them enter the posterior
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The log joint density of targets and hyper-parameters, with its gradient: what a fit climbs."""
+
+    kernel: Kernel
+    rows: Floats
+    targets: Floats
+
+    @cached_property
+    def prior(self) -> Prior:
+        """The prior of θ, the noise last."""
+        return self.kernel.prior(self.rows.shape[1] - 1) + _NOISE_PRIOR
+
+    def log_likelihood(self, theta: Floats) -> float:
+        """log p(y | X, θ); minus infinity where K is not positive definite."""
+        try:
+            factor = self._factor(self.kernel.matrix(theta[:-1], self.rows, self.rows), theta)
+        except LinAlgError:
+            return -math.inf
+        return self._log_likelihood(factor, solve_triangular(factor, self.targets, lower=True))
+
+    def log_joint_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
+        """log p(y, θ | X) and its gradient, ½ tr((ααᵀ - K⁻¹) ∂K) less the prior's pull."""
+        standardised = (theta - self.prior.mean) / self.prior.deviation
+        try:
+            factor = self._factor(self.kernel.matrix(theta[:-1], self.rows, self.rows), theta)
+        except LinAlgError:
+            return -1e10, np.zeros_like(theta)
+        whitened = solve_triangular(factor, self.targets, lower=True)
+        alpha = solve_triangular(factor, whitened, lower=True, trans=1)
+        weights = 0.5 * (np.outer(alpha, alpha) - _inverse(factor))
+        noise_gradient = 2.0 * math.exp(2.0 * theta[-1]) * np.trace(weights)
+        gradient = np.append(self.kernel.pull_back(theta[:-1], self.rows, weights), noise_gradient)
+        value = self._log_likelihood(factor, whitened) - 0.5 * float(standardised @ standardised)
+        return value, gradient - standardised / self.prior.deviation
+
+    def _factor(self, covariance: Floats, theta: Floats) -> Floats:
+        covariance[np.diag_indices_from(covariance)] += math.exp(2.0 * theta[-1]) + _JITTER
+        factor: Floats = cholesky(covariance, lower=True, check_finite=False)
+        return factor
+
+    def _log_likelihood(self, factor: Floats, whitened: Floats) -> float:
+        logarithms = float(np.log(np.diagonal(factor)).sum())
+        return -0.5 * float(whitened @ whitened) - logarithms - 0.5 * len(whitened) * math.log(2.0 * math.pi)
+
+
+class HyperParameters(Protocol):
+    """How θ is found: the most likely, or several sampled ones."""
+
+    def choose(self, evidence: Evidence, generator: np.random.Generator) -> tuple[Sequence[Floats], float]:
+        """One or more θ, and the log weight that the kernel deserves against others."""
+
+
+@dataclass(frozen=True)
+class GaussianProcess:
+    """A process for each kernel, weighed by its evidence: no single shape over the fraction is taken for granted."""
+
+    kernels: tuple[Kernel, ...]
+    hyper_parameters: HyperParameters
+
+    def fit(self, rows: Floats, targets: Floats, scale: float | None, generator: np.random.Generator) -> Mixture:
+        """Standardise, fit each kernel, keep those that the evidence does not rule out."""
+        centre, spread = _centre_and_spread(targets, scale)
+        standardised = (targets - centre) / spread
+        chosen = _subset(len(rows), generator)
+        members: list[ProcessPosterior] = []
+        log_weights: list[float] = []
+        for kernel in self.kernels:
+            evidence = Evidence(kernel, rows[chosen], standardised[chosen])
+            thetas, log_weight = self.hyper_parameters.choose(evidence, generator)
+            for theta in thetas:
+                members.append(ProcessPosterior(kernel, theta, rows, standardised, centre, spread))
+                log_weights.append(log_weight - math.log(len(thetas)))
+        return _mixture(members, np.array(log_weights))
+
+
+@dataclass(frozen=True)
+class ProcessPosterior:
+    """A process with given hyper-parameters after measurements; all results in the targets' own units."""
+
+    kernel: Kernel
+    theta: Floats
+    rows: Floats
+    standardised: Floats
+    centre: float
+    spread: float
+
+    @property
+    def noise_variance(self) -> float:
+        """σ² in the targets' units."""
+        return (math.exp(2.0 * self.theta[-1]) + _JITTER) * self.spread**2
+
+    @cached_property
+    def _factor(self) -> Floats:
+        covariance = self.kernel.matrix(self.theta[:-1], self.rows, self.rows)
+        covariance[np.diag_indices_from(covariance)] += math.exp(2.0 * self.theta[-1]) + _JITTER
+        factor: Floats = cholesky(covariance, lower=True, check_finite=False)
+        return factor
+
+    @cached_property
+    def _whitened(self) -> Floats:
+        whitened: Floats = solve_triangular(self._factor, self.standardised, lower=True)
+        return whitened
+
+    def predict(self, rows: Floats) -> Prediction:
+        """Mean and variance by the usual formulas."""
+        explained = self._explained(rows)
+        mean = self.centre + self.spread * (self._whitened @ explained)
+        variance = self.kernel.diagonal(self.theta[:-1], rows) - np.einsum("ij,ij->j", explained, explained)
+        return Prediction(mean, self.spread**2 * np.maximum(variance, 1e-12))
+
+    def covariance(self, rows: Floats, others: Floats) -> Floats:
+        """k(A, B) - k(A, X) K⁻¹ k(X, B)."""
+        prior = self.kernel.matrix(self.theta[:-1], rows, others)
+        return self.spread**2 * (prior - self._explained(rows).T @ self._explained(others))
+
+    def condition(self, rows: Floats, answers: Floats) -> Conditioned:
+        """After imagined answers."""
+        return Conditioned(self, rows, answers)
+
+    @cached_property
+    def _memo(self) -> Memo:
+        return Memo()
+
+    def _explained(self, rows: Floats) -> Floats:
+        return self._memo.get(rows, self._whiten)
+
+    def _whiten(self, rows: Floats) -> Floats:
+        cross = self.kernel.matrix(self.theta[:-1], self.rows, rows)
+        explained: Floats = solve_triangular(self._factor, cross, lower=True, check_finite=False)
+        return explained
+
+
+def _inverse(factor: Floats) -> Floats:
+    lower, failed = dpotri(factor, lower=1)
+    if failed:
+        raise LinAlgError("the covariance has no inverse")
+    return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
+
+
+def _centre_and_spread(targets: Floats, scale: float | None) -> tuple[float, float]:
+    """Mean and deviation, the latter shrunk to the prior guess: the spread of two first outcomes is no scale."""
+    centre = float(targets.mean())
+    squares = float(((targets - centre) ** 2).sum())
+    if scale is None:
+        deviation = math.sqrt(squares / len(targets))
+        return centre, deviation if deviation > 0 else max(abs(centre), 1.0)
+    return centre, math.sqrt((_SCALE_WEIGHT * scale**2 + squares) / (_SCALE_WEIGHT + len(targets)))
+
+
+def _subset(count: int, generator: np.random.Generator) -> Positions:
+    """All measurements, or a random subset where choosing hyper-parameters on all would cost n³ many times over."""
+    if count <= _FIT_AT_MOST:
+        return np.arange(count)
+    return np.sort(generator.permutation(count)[:_FIT_AT_MOST])
+
+
+def _mixture(members: Sequence[ProcessPosterior], log_weights: Floats) -> Mixture:
+    weights = np.exp(log_weights - log_weights.max())
+    weights = weights / weights.sum()
+    kept = weights > 0.02 / len(weights)
+    return Mixture(weights[kept] / weights[kept].sum(), [m for m, keep in zip(members, kept, strict=True) if keep])

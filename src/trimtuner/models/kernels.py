@@ -1,0 +1,200 @@
+"""Kernels over rows (configuration columns, then fraction), composed by ``*`` and ``+``.
+
+θ   hyper-parameters of a kernel, all real, with a Gaussian prior      r   scaled distance
+φ   basis of the fraction s, (1, φ(s)); Θ = L Lᵀ its covariance        W   weights of a pull-back
+
+Every kernel gives its matrix and, for a symmetric W, the gradient of Σ W∘K: reverse-mode differentiation by hand, so
+that a product or a sum costs one pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from trimtuner.arrays import Floats
+
+Basis: TypeAlias = Callable[[Floats], Floats]
+
+_ROOT5 = math.sqrt(5.0)
+
+
+def quadratic_basis(s: Floats) -> Floats:
+    """(1 - s)²: how accuracy nears its full-data value (FABOLAS, the TrimTuner paper)."""
+    return (1.0 - s) ** 2
+
+
+def linear_basis(s: Floats) -> Floats:
+    """1 - s, which with the constant spans the papers' (1, s) for cost."""
+    return 1.0 - s
+
+
+def log_basis(s: Floats) -> Floats:
+    """log s, 0 at full data and -1 at a hundredth of it: power laws of time, steady gains of accuracy."""
+    return np.asarray(np.log10(s) / 2.0)
+
+
+@dataclass(frozen=True)
+class Prior:
+    """An independent Gaussian for each hyper-parameter."""
+
+    mean: Floats
+    deviation: Floats
+
+    def __add__(self, other: Prior) -> Prior:
+        return Prior(np.concatenate([self.mean, other.mean]), np.concatenate([self.deviation, other.deviation]))
+
+
+class Kernel(Protocol):
+    """A covariance function with hyper-parameters θ."""
+
+    def prior(self, column_count: int) -> Prior:
+        """The prior of θ for rows with so many configuration columns."""
+
+    def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
+        """Covariance of each of ``rows`` with each of ``others``."""
+
+    def diagonal(self, theta: Floats, rows: Floats) -> Floats:
+        """Variance at each row."""
+
+    def pull_back(self, theta: Floats, rows: Floats, weights: Floats) -> Floats:
+        """The gradient of Σ W∘K(rows, rows) with respect to θ, for symmetric W."""
+
+
+@dataclass(frozen=True)
+class Matern52:
+    """Matérn 5/2 over the configuration's columns, a length scale for each; θ = log length scales."""
+
+    def prior(self, column_count: int) -> Prior:
+        """Lengths about the typical distance in the unit cube: in doubt a parameter matters, smoothly."""
+        typical = math.log(0.5 * math.sqrt(max(column_count, 1)))
+        return Prior(np.full(column_count, typical), np.full(column_count, 1.0))
+
+    def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
+        """(1 + √5 r + 5r²/3) exp(-√5 r)."""
+        squared = _scaled_squared_distance(theta, rows, others)
+        scaled = _ROOT5 * np.sqrt(squared)
+        result: Floats = (1.0 + scaled + (5.0 / 3.0) * squared) * np.exp(-scaled)
+        return result
+
+    def diagonal(self, theta: Floats, rows: Floats) -> Floats:  # noqa: ARG002
+        """One everywhere."""
+        return np.ones(len(rows))
+
+    def pull_back(self, theta: Floats, rows: Floats, weights: Floats) -> Floats:
+        """∂k/∂log ℓ = (5/3)(1 + √5 r) exp(-√5 r) d²/ℓ², summed without forming d² for each column."""
+        scaled = _ROOT5 * np.sqrt(_scaled_squared_distance(theta, rows, rows))
+        inner = weights * (5.0 / 3.0) * (1.0 + scaled) * np.exp(-scaled)
+        columns = rows[:, :-1] / np.exp(theta)
+        result: Floats = 2.0 * (inner.sum(axis=1) @ columns**2 - np.einsum("ij,ij->j", columns, inner @ columns))
+        return result
+
+
+@dataclass(frozen=True)
+class FractionKernel:
+    """(1, φ(s)) Θ (1, φ(s'))ᵀ; θ = (log L₁₁, L₂₁, log L₂₂). The first entry is the variance at full data."""
+
+    basis: Basis
+    level: float = 1.0  # prior median of the deviation at full data
+    slope: float = 1.0  # prior median of the deviation of the coefficient of φ
+
+    def prior(self, column_count: int) -> Prior:  # noqa: ARG002
+        """Deviations about ``level`` and ``slope``, no correlation preferred."""
+        return Prior(np.array([math.log(self.level), 0.0, math.log(self.slope)]), np.array([0.7, self.slope, 0.7]))
+
+    def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
+        """Φ L Lᵀ Φ'ᵀ."""
+        factor = _factor(theta)
+        result: Floats = (self._features(rows) @ factor) @ (self._features(others) @ factor).T
+        return result
+
+    def diagonal(self, theta: Floats, rows: Floats) -> Floats:
+        """Squared length of φL."""
+        return np.asarray(((self._features(rows) @ _factor(theta)) ** 2).sum(axis=1))
+
+    def pull_back(self, theta: Floats, rows: Floats, weights: Floats) -> Floats:
+        """∂/∂L Σ W∘(ΦLLᵀΦᵀ) = 2 Φᵀ W Φ L."""
+        features, factor = self._features(rows), _factor(theta)
+        gradient = 2.0 * features.T @ (weights @ features) @ factor
+        return np.array([gradient[0, 0] * factor[0, 0], gradient[1, 0], gradient[1, 1] * factor[1, 1]])
+
+    def _features(self, rows: Floats) -> Floats:
+        return np.column_stack([np.ones(len(rows)), self.basis(rows[:, -1])])
+
+
+@dataclass(frozen=True)
+class Product:
+    """The product of two kernels."""
+
+    left: Kernel
+    right: Kernel
+
+    def prior(self, column_count: int) -> Prior:
+        """Both priors, left first."""
+        return self.left.prior(column_count) + self.right.prior(column_count)
+
+    def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
+        """K₁ ∘ K₂."""
+        one, two = _split(self.left, theta, rows)
+        return self.left.matrix(one, rows, others) * self.right.matrix(two, rows, others)
+
+    def diagonal(self, theta: Floats, rows: Floats) -> Floats:
+        """The product of the variances."""
+        one, two = _split(self.left, theta, rows)
+        return self.left.diagonal(one, rows) * self.right.diagonal(two, rows)
+
+    def pull_back(self, theta: Floats, rows: Floats, weights: Floats) -> Floats:
+        """Each factor weighed by the other."""
+        one, two = _split(self.left, theta, rows)
+        left, right = self.left.matrix(one, rows, rows), self.right.matrix(two, rows, rows)
+        return np.concatenate(
+            [self.left.pull_back(one, rows, weights * right), self.right.pull_back(two, rows, weights * left)]
+        )
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The sum of two kernels."""
+
+    left: Kernel
+    right: Kernel
+
+    def prior(self, column_count: int) -> Prior:
+        """Both priors, left first."""
+        return self.left.prior(column_count) + self.right.prior(column_count)
+
+    def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
+        """K₁ + K₂."""
+        one, two = _split(self.left, theta, rows)
+        return self.left.matrix(one, rows, others) + self.right.matrix(two, rows, others)
+
+    def diagonal(self, theta: Floats, rows: Floats) -> Floats:
+        """The sum of the variances."""
+        one, two = _split(self.left, theta, rows)
+        return self.left.diagonal(one, rows) + self.right.diagonal(two, rows)
+
+    def pull_back(self, theta: Floats, rows: Floats, weights: Floats) -> Floats:
+        """The same weights for both."""
+        one, two = _split(self.left, theta, rows)
+        return np.concatenate([self.left.pull_back(one, rows, weights), self.right.pull_back(two, rows, weights)])
+
+
+def _split(left: Kernel, theta: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    count = len(left.prior(rows.shape[1] - 1).mean)
+    return theta[:count], theta[count:]
+
+
+def _scaled_squared_distance(theta: Floats, rows: Floats, others: Floats) -> Floats:
+    lengths = np.exp(theta)
+    left, right = rows[:, :-1] / lengths, others[:, :-1] / lengths
+    squared = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2.0 * left @ right.T
+    # Rounding may leave a tiny negative distance, and on the diagonal a tiny positive one.
+    return np.asarray(np.maximum(squared, 0.0))
+
+
+def _factor(theta: Floats) -> Floats:
+    return np.array([[math.exp(theta[0]), 0.0], [theta[1], math.exp(theta[2])]])

@@ -1,0 +1,1 @@
+"""Facts only: parameters, machines, space, goal, constraints, history."""

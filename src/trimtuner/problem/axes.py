@@ -1,0 +1,326 @@
+"""One axis of a space: a parameter, or the machines taken together; its values, their codes and their columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from trimtuner.arrays import Floats, Positions
+from trimtuner.errors import InputError
+from trimtuner.problem.cloud import VM, Cloud, Cluster, built_in_catalog
+from trimtuner.problem.expressions import Expression, Value
+from trimtuner.problem.parameters import Choice, Float, Int, plain_value
+
+Configuration: TypeAlias = dict[str, Value]
+
+_INACTIVE_COLUMN = 0.5  # in the middle: as far from either end
+_LOG_FROM_RATIO = 8.0  # numbers that span this factor or more are taken in logs when nothing else is said
+
+
+class Axis(Protocol):
+    """What a space needs to know of one of its axes."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def required_names(self) -> tuple[str, ...]: ...
+    @property
+    def size(self) -> float: ...
+    @property
+    def condition(self) -> Expression | None: ...
+
+    def is_active(self, chosen: Mapping[str, Value]) -> bool:
+        """Whether the axis has a value, given what was chosen on earlier axes."""
+
+    def check(self, configuration: Mapping[str, Value]) -> None:
+        """Refuse a configuration whose value on this axis is not offered."""
+
+    def values_at(self, unit: float) -> Configuration:
+        """The value at a coordinate in [0, 1)."""
+
+    def values_of_code(self, code: int) -> Configuration:
+        """The value with that number; nothing for -1."""
+
+    def neighbour(self, anchor: Mapping[str, Value], reach: float, generator: np.random.Generator) -> Configuration:
+        """A value near the anchor's."""
+
+    def columns_of_codes(self, codes: Positions) -> Floats:
+        """Encoded columns of values given by number."""
+
+    def columns_of_configurations(self, configurations: Sequence[Mapping[str, Value]]) -> Floats:
+        """Encoded columns of the configurations' values."""
+
+
+class _OneName:
+    """What axes of a single parameter share."""
+
+    name: str
+    condition: Expression | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @property
+    def required_names(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def is_active(self, chosen: Mapping[str, Value]) -> bool:
+        return self.condition is None or self.condition.holds(chosen)
+
+    def _is_given(self, configuration: Mapping[str, Value]) -> bool:
+        """Whether there is a value to check; raises where there should be one, or should not."""
+        active, given = self.is_active(configuration), self.name in configuration
+        if active and not given:
+            raise InputError(f"the configuration has no {self.name!r}")
+        if given and not active:
+            raise InputError(f"{self.name!r} has a value though its condition {self.condition!r} does not hold")
+        return given
+
+
+class DiscreteAxis(_OneName):
+    """A parameter with a list of values."""
+
+    def __init__(self, name: str, choice: Choice, columns: Floats | None = None) -> None:
+        self.name = name
+        self.choice = choice
+        self.condition = choice.when
+        encoded = choice.columns_of_values() if columns is None else columns
+        # The last row is for "not active", so that code -1 finds it.
+        self._columns = np.vstack([encoded, np.full((1, encoded.shape[1]), _INACTIVE_COLUMN)])
+        self._positions = {(value, isinstance(value, bool)): i for i, value in enumerate(choice.values)}
+
+    @property
+    def size(self) -> float:
+        return len(self.choice.values)
+
+    def check(self, configuration: Mapping[str, Value]) -> None:
+        if self._is_given(configuration):
+            self.choice.position(configuration[self.name])
+
+    def values_at(self, unit: float) -> Configuration:
+        return self.values_of_code(int(unit * len(self.choice.values)))
+
+    def values_of_code(self, code: int) -> Configuration:
+        return {} if code < 0 else {self.name: self.choice.values[code]}
+
+    def neighbour(self, anchor: Mapping[str, Value], reach: float, generator: np.random.Generator) -> Configuration:
+        count = len(self.choice.values)
+        if self.choice.scale is None:
+            return self.values_of_code(int(generator.integers(count)))
+        step = max(1, round(abs(generator.normal(0.0, reach)) * count)) * generator.choice([-1, 1])
+        position = self.choice.position(anchor[self.name]) + step
+        return self.values_of_code(int(np.clip(position, 0, count - 1)))
+
+    def columns_of_codes(self, codes: Positions) -> Floats:
+        return np.asarray(self._columns[codes])
+
+    def columns_of_configurations(self, configurations: Sequence[Mapping[str, Value]]) -> Floats:
+        codes = [self._code(configuration.get(self.name)) for configuration in configurations]
+        return self.columns_of_codes(np.array(codes))
+
+    def _code(self, value: Value | None) -> int:
+        return -1 if value is None else self._positions[(value, isinstance(value, bool))]
+
+
+class ContinuousAxis(_OneName):
+    """A parameter with more values than can be listed."""
+
+    def __init__(self, name: str, parameter: Int | Float) -> None:
+        self.name = name
+        self._parameter = parameter
+        self.condition = parameter.when
+
+    @property
+    def size(self) -> float:
+        return self._parameter.count if isinstance(self._parameter, Int) else math.inf
+
+    def check(self, configuration: Mapping[str, Value]) -> None:
+        if not self._is_given(configuration):
+            return
+        value, parameter = configuration[self.name], self._parameter
+        whole = isinstance(value, int) or (isinstance(value, float) and isinstance(parameter, Float))
+        if isinstance(value, bool) or not whole or not parameter.min <= float(value) <= parameter.max:
+            raise InputError(f"{self.name}={value!r} is outside {parameter.min!r} to {parameter.max!r}")
+
+    def values_at(self, unit: float) -> Configuration:
+        return {self.name: self._parameter.decode(unit)}
+
+    def values_of_code(self, code: int) -> Configuration:
+        return {} if code < 0 else {self.name: int(self._parameter.min) + code}
+
+    def neighbour(self, anchor: Mapping[str, Value], reach: float, generator: np.random.Generator) -> Configuration:
+        here = float(self._parameter.encode(np.array(float(anchor[self.name]))))
+        return self.values_at(float(np.clip(here + generator.normal(0.0, reach), 0.0, 1.0)))
+
+    def columns_of_codes(self, codes: Positions) -> Floats:
+        encoded = self._parameter.encode(self._parameter.min + np.maximum(codes, 0))
+        return np.where(codes < 0, _INACTIVE_COLUMN, encoded)[:, None]
+
+    def columns_of_configurations(self, configurations: Sequence[Mapping[str, Value]]) -> Floats:
+        given = np.array([self.name in configuration for configuration in configurations])
+        values = np.array([float(one.get(self.name, self._parameter.min)) for one in configurations])
+        return np.where(given, self._parameter.encode(values), _INACTIVE_COLUMN)[:, None]
+
+
+class ClusterAxis:
+    """The machines of a cloud: type, count and market chosen together, since not every pair is allowed."""
+
+    condition: Expression | None = None
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._clusters = cloud.clusters
+        self._columns = machine_columns(
+            [cloud.vms[cluster.vm_type] for cluster in self._clusters],
+            [cluster.vm_count for cluster in self._clusters],
+            [cluster.market == "spot" for cluster in self._clusters],
+        )
+        self.prices_per_hour = np.array([cloud.price_per_hour(cluster) for cluster in self._clusters])
+        self._codes = {cluster: code for code, cluster in enumerate(self._clusters)}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("vm_type", "vm_count") if len(self._cloud.markets) == 1 else ("vm_type", "vm_count", "market")
+
+    @property
+    def required_names(self) -> tuple[str, ...]:
+        return self.names
+
+    @property
+    def size(self) -> float:
+        return len(self._clusters)
+
+    def cluster(self, configuration: Mapping[str, Value]) -> Cluster:
+        """The machines that the configuration names; an error where the cloud does not offer them."""
+        market = configuration.get("market", self._cloud.markets[0])
+        named = Cluster(configuration.get("vm_type"), configuration.get("vm_count"), market)  # type: ignore[arg-type]
+        if named not in self._codes:
+            raise InputError(f"the cloud does not offer {named.vm_count!r} of {named.vm_type!r} ({market})")
+        return named
+
+    def is_active(self, chosen: Mapping[str, Value]) -> bool:  # noqa: ARG002  (machines are always chosen)
+        return True
+
+    def check(self, configuration: Mapping[str, Value]) -> None:
+        self.cluster(configuration)
+
+    def values_at(self, unit: float) -> Configuration:
+        return self.values_of_code(int(unit * len(self._clusters)))
+
+    def values_of_code(self, code: int) -> Configuration:
+        return self._cloud.parameter_values(self._clusters[code])
+
+    def neighbour(self, anchor: Mapping[str, Value], reach: float, generator: np.random.Generator) -> Configuration:
+        here = self._columns[self._codes[self.cluster(anchor)]]
+        distance = ((self._columns - here) ** 2).sum(axis=1)
+        nearest_codes = np.argsort(distance, kind="stable")[1 : 2 + round(reach * len(self._clusters))]
+        return self.values_of_code(int(generator.choice(nearest_codes)) if len(nearest_codes) else 0)
+
+    def columns_of_codes(self, codes: Positions) -> Floats:
+        return np.asarray(self._columns[codes])
+
+    def columns_of_configurations(self, configurations: Sequence[Mapping[str, Value]]) -> Floats:
+        codes = [self._codes[self.cluster(configuration)] for configuration in configurations]
+        return self.columns_of_codes(np.array(codes))
+
+
+class PriceAxis:
+    """A known price as one more column: what is known of machines that are only named."""
+
+    def __init__(self, prices_per_hour: Floats) -> None:
+        self._column = _scaled(np.log(prices_per_hour))[:, None]
+
+    names: tuple[str, ...] = ()
+    required_names: tuple[str, ...] = ()
+    size: float = 1.0
+    condition: Expression | None = None
+
+    def is_active(self, chosen: Mapping[str, Value]) -> bool:  # noqa: ARG002
+        return False
+
+    def check(self, configuration: Mapping[str, Value]) -> None:
+        """Nothing to check: the price is looked up, not chosen."""
+
+    def values_at(self, unit: float) -> Configuration:  # noqa: ARG002
+        return {}
+
+    def values_of_code(self, code: int) -> Configuration:  # noqa: ARG002
+        return {}
+
+    def neighbour(self, anchor: Mapping[str, Value], reach: float, generator: np.random.Generator) -> Configuration:  # noqa: ARG002
+        return {}
+
+    def columns_of_codes(self, codes: Positions) -> Floats:
+        return self._column[codes]
+
+    def columns_of_configurations(self, configurations: Sequence[Mapping[str, Value]]) -> Floats:  # noqa: ARG002
+        return self._column
+
+
+def machine_columns(vms: Sequence[VM], counts: Sequence[int], is_spot: Sequence[bool]) -> Floats:
+    """Machines by what they are: size, memory and price for each vCPU, GPUs, count, vCPUs in all, market."""
+    vcpus = np.array([vm.vcpus for vm in vms], dtype=float)
+    memory = np.array([vm.memory_gib for vm in vms])
+    price = np.array([vm.price_per_hour for vm in vms])
+    gpus = np.array([vm.gpus for vm in vms], dtype=float)
+    count = np.array(counts, dtype=float)
+    facts = [
+        np.log(vcpus),
+        np.log(memory / vcpus),
+        np.log(price / vcpus),
+        np.log1p(gpus),
+        np.log(count),
+        np.log(count * vcpus),
+        np.array(is_spot, dtype=float),
+    ]
+    telling = [_scaled(fact) for fact in facts if np.ptp(fact) > 1e-9]
+    if not telling:
+        return np.zeros((len(vms), 1))
+    return np.column_stack([fact for i, fact in enumerate(telling) if not _repeats(fact, telling[:i])])
+
+
+def _repeats(fact: Floats, earlier: Sequence[Floats]) -> bool:
+    return any(np.allclose(fact, other) for other in earlier)
+
+
+def infer_axes(configurations: Sequence[Configuration], given: dict[str, Choice]) -> tuple[Axis, ...]:
+    """Axes for a bare list of configurations: from ``given``, from the catalogue, or from the values themselves."""
+    names = list(dict.fromkeys(name for configuration in configurations for name in configuration))
+    if not names:
+        raise InputError("the configurations are empty; each needs at least one parameter")
+    for name in given:
+        if name not in names:
+            raise InputError(f"parameters names {name!r}, which no configuration has")
+    return tuple(_inferred_axis(name, configurations, given) for name in names)
+
+
+def _inferred_axis(name: str, configurations: Sequence[Configuration], given: dict[str, Choice]) -> DiscreteAxis:
+    values = _distinct(configuration[name] for configuration in configurations if name in configuration)
+    if name in given:
+        for value in values:
+            given[name].position(value)
+        return DiscreteAxis(name, given[name])
+    choice = Choice(values)
+    catalog = built_in_catalog()
+    if name == "vm_type" and all(value in catalog for value in values):
+        vms = [catalog[str(value)] for value in choice.values]
+        return DiscreteAxis(name, choice, machine_columns(vms, [1] * len(vms), [False] * len(vms)))
+    if choice.scale == "linear":
+        low, high = min(float(v) for v in values), max(float(v) for v in values)
+        if low > 0 and high / low >= _LOG_FROM_RATIO:
+            choice = Choice(values, scale="log")
+    return DiscreteAxis(name, choice)
+
+
+def _distinct(values: Iterable[Value]) -> list[Value]:
+    plain = (plain_value(value) for value in values)
+    return list({(value, isinstance(value, bool)): value for value in plain}.values())
+
+
+def _scaled(numbers: Floats) -> Floats:
+    spread = np.ptp(numbers)
+    return (numbers - numbers.min()) / spread if spread > 1e-9 else np.zeros_like(numbers)

@@ -1,0 +1,92 @@
+"""What happened: trials asked, measurements told, money spent. A value; every change makes a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from trimtuner.problem.axes import Configuration
+from trimtuner.problem.expressions import Value
+
+Origin: TypeAlias = Literal["design", "model", "random"]
+
+PREEMPTED = "preempted"  # the one failure that is not the configuration's fault
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One configuration at one fraction, asked for; ``snapshots`` are smaller fractions worth reporting on the way."""
+
+    number: int
+    config: Mapping[str, Value]
+    fraction: float
+    snapshots: tuple[float, ...] = ()
+    origin: Origin = "model"
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration as a dict of one's own."""
+        return dict(self.config)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one configuration measured at one fraction; cost (USD) and time (seconds) are among the metrics."""
+
+    configuration: Mapping[str, Value]
+    fraction: float
+    metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a trial ended: its measurements (snapshots first), or the kind of failure; and what it cost in USD."""
+
+    trial: Trial
+    measurements: tuple[Measurement, ...]
+    failed: str | None
+    cost: float
+    time: float | None
+
+
+@dataclass(frozen=True)
+class History:
+    """Every trial so far, in the order it was asked (pending) and told (outcomes)."""
+
+    outcomes: tuple[Outcome, ...] = ()
+    pending: tuple[Trial, ...] = ()
+    next_number: int = field(default=0)
+
+    def with_asked(self, trial: Trial) -> History:
+        """The history in which the trial is under way."""
+        return replace(self, pending=(*self.pending, trial), next_number=max(self.next_number, trial.number + 1))
+
+    def with_told(self, outcome: Outcome) -> History:
+        """The history in which the trial has ended."""
+        still = tuple(trial for trial in self.pending if trial.number != outcome.trial.number)
+        return replace(self, outcomes=(*self.outcomes, outcome), pending=still)
+
+    @property
+    def spent(self) -> float:
+        """USD of all ended trials."""
+        return sum(outcome.cost for outcome in self.outcomes)
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Everything measured, snapshots included."""
+        return tuple(m for outcome in self.outcomes for m in outcome.measurements)
+
+    @property
+    def failures(self) -> tuple[Outcome, ...]:
+        """Trials that failed through the configuration's fault."""
+        return tuple(o for o in self.outcomes if o.failed is not None and o.failed != PREEMPTED)
+
+    def tested(self) -> Iterator[tuple[Mapping[str, Value], float]]:
+        """Every (configuration, fraction) that is measured, failed or under way: not to be asked again."""
+        for measurement in self.measurements:
+            yield measurement.configuration, measurement.fraction
+        for outcome in self.failures:
+            yield outcome.trial.config, outcome.trial.fraction
+        for trial in self.pending:
+            yield trial.config, trial.fraction

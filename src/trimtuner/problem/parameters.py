@@ -1,0 +1,178 @@
+"""Parameters: what may be chosen, and how a choice becomes numbers in [0, 1] and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from trimtuner.arrays import Floats
+from trimtuner.errors import InputError, nearest
+from trimtuner.problem.expressions import Expression, Value
+
+Scale: TypeAlias = Literal["linear", "log", "log2"]
+
+_SCALES: dict[str, Callable[[Floats], Floats]] = {"linear": lambda x: x, "log": np.log, "log2": np.log2}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a list of values: numbers on a scale, or names without order."""
+
+    values: tuple[Value, ...]
+    scale: Scale | None = None
+    when: Expression | None = None
+
+    def __init__(self, values: Iterable[Value], scale: Scale | None = None, when: str | None = None) -> None:
+        listed = tuple(plain_value(value) for value in values)
+        if not listed:
+            raise InputError("a Choice needs at least one value")
+        for value in listed:
+            if sum(_same(value, other) for other in listed) > 1:
+                raise InputError(f"the value {value!r} is listed twice in a Choice")
+        numeric = all(_is_number(value) for value in listed)
+        if scale is not None and not numeric:
+            raise InputError(f"scale={scale!r} needs numbers, but the values are {listed!r}")
+        if numeric:
+            _check_scale(scale or "linear", min(float(v) for v in listed))
+        object.__setattr__(self, "values", listed)
+        object.__setattr__(self, "scale", (scale or "linear") if numeric else None)
+        object.__setattr__(self, "when", None if when is None else Expression(when))
+
+    @property
+    def column_count(self) -> int:
+        """One column for numbers and for two names; else one column a name."""
+        return 1 if self.scale is not None or len(self.values) <= 2 else len(self.values)
+
+    def columns_of_values(self) -> Floats:
+        """The encoded columns of each listed value, one row a value."""
+        if self.scale is not None:
+            numbers = np.array([float(v) for v in self.values])
+            return _unit(_SCALES[self.scale](numbers))[:, None]
+        if len(self.values) <= 2:
+            return np.arange(len(self.values), dtype=float)[:, None]
+        # Two different names are as far apart as the two ends of a numeric column.
+        return np.eye(len(self.values)) / math.sqrt(2.0)
+
+    def position(self, value: Value) -> int:
+        """Where the value stands in the list."""
+        for position, listed in enumerate(self.values):
+            if _same(listed, value):
+                return position
+        raise InputError(f"{value!r} is not one of {list(self.values)!r}{nearest(str(value), map(str, self.values))}")
+
+
+@dataclass(frozen=True)
+class Int:
+    """A whole number from ``min`` to ``max``, both included."""
+
+    min: int
+    max: int
+    scale: Scale = "linear"
+    when: Expression | None = None
+
+    def __init__(self, min: int, max: int, scale: Scale = "linear", when: str | None = None) -> None:  # noqa: A002
+        for bound in (min, max):
+            if isinstance(bound, bool) or not isinstance(bound, int | np.integer):
+                raise InputError(f"the bounds of an Int are whole numbers, not {bound!r}")
+        _check_bounds("Int", min, max, scale)
+        object.__setattr__(self, "min", int(min))
+        object.__setattr__(self, "max", int(max))
+        object.__setattr__(self, "scale", scale)
+        object.__setattr__(self, "when", None if when is None else Expression(when))
+
+    @property
+    def count(self) -> int:
+        """How many values there are."""
+        return self.max - self.min + 1
+
+    def encode(self, value: Floats) -> Floats:
+        """Values to [0, 1] on the scale."""
+        return _encode(value, self.min, self.max, self.scale)
+
+    def decode(self, unit: float) -> int:
+        """A number in [0, 1] to the nearest whole number on the scale."""
+        return int(np.clip(round(_decode(unit, self.min, self.max, self.scale)), self.min, self.max))
+
+
+@dataclass(frozen=True)
+class Float:
+    """A number between ``min`` and ``max``."""
+
+    min: float
+    max: float
+    scale: Scale = "linear"
+    when: Expression | None = None
+
+    def __init__(self, min: float, max: float, scale: Scale = "linear", when: str | None = None) -> None:  # noqa: A002
+        for bound in (min, max):
+            if not _is_number(bound) or not math.isfinite(bound):
+                raise InputError(f"the bounds of a Float are finite numbers, not {bound!r}")
+        _check_bounds("Float", min, max, scale)
+        object.__setattr__(self, "min", float(min))
+        object.__setattr__(self, "max", float(max))
+        object.__setattr__(self, "scale", scale)
+        object.__setattr__(self, "when", None if when is None else Expression(when))
+
+    def encode(self, value: Floats) -> Floats:
+        """Values to [0, 1] on the scale."""
+        return _encode(value, self.min, self.max, self.scale)
+
+    def decode(self, unit: float) -> float:
+        """A number in [0, 1] to a value on the scale."""
+        return float(np.clip(_decode(unit, self.min, self.max, self.scale), self.min, self.max))
+
+
+Parameter: TypeAlias = Choice | Int | Float
+
+
+def plain_value(value: Value) -> Value:
+    """The value as plain Python; an error for what a configuration cannot hold."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, str | bool | int | float):
+        raise InputError(f"a value is a number, a text or true/false, not {value!r}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"a value must be finite, not {value!r}")
+    return value
+
+
+def _same(left: Value, right: Value) -> bool:
+    return left == right and isinstance(left, bool) == isinstance(right, bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _check_scale(scale: str, smallest: float) -> None:
+    if scale not in _SCALES:
+        raise InputError(f"scale={scale!r} is none of linear, log, log2{nearest(scale, _SCALES)}")
+    if scale != "linear" and smallest <= 0:
+        raise InputError(f"scale={scale!r} needs values above 0, but the smallest is {smallest:g}")
+
+
+def _check_bounds(kind: str, low: float, high: float, scale: str) -> None:
+    if not low < high:
+        raise InputError(f"{kind}({low!r}, {high!r}): min must be below max")
+    _check_scale(scale, low)
+
+
+def _unit(numbers: Floats) -> Floats:
+    spread = np.ptp(numbers)
+    return (numbers - numbers.min()) / spread if spread > 0 else np.zeros_like(numbers)
+
+
+def _encode(value: Floats, low: float, high: float, scale: str) -> Floats:
+    transform = _SCALES[scale]
+    ends = transform(np.array([low, high], dtype=float))
+    return np.asarray((transform(np.asarray(value, dtype=float)) - ends[0]) / (ends[1] - ends[0]))
+
+
+def _decode(unit: float, low: float, high: float, scale: str) -> float:
+    if scale == "linear":
+        return low + unit * (high - low)
+    return float(low * (high / low) ** unit)

@@ -1,0 +1,168 @@
+"""What is wanted: a goal, limits that must hold, and money that may be spent on finding out."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from trimtuner.errors import InputError, nearest
+from trimtuner.problem.space import Space
+
+COST = "cost"  # USD of one trial
+TIME = "time"  # seconds of one trial
+
+Direction: TypeAlias = Literal["maximize", "minimize"]
+
+_SECONDS = {
+    "ms": 0.001,
+    "s": 1.0,
+    "sec": 1.0,
+    "second": 1.0,
+    "seconds": 1.0,
+    "min": 60.0,
+    "minute": 60.0,
+    "minutes": 60.0,
+    "h": 3600.0,
+    "hour": 3600.0,
+    "hours": 3600.0,
+    "d": 86400.0,
+    "day": 86400.0,
+    "days": 86400.0,
+}
+_DOLLARS = {"usd": 1.0, "$": 1.0, "cent": 0.01, "cents": 0.01}
+_CONSTRAINT = re.compile(r"\s*(?P<metric>[A-Za-z_]\w*)\s*(?P<operator><=|>=|<|>)\s*(?P<limit>.*?)\s*", re.DOTALL)
+_QUANTITY = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>[A-Za-z$]*)")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The metric to make as large, or as small, as the limits allow."""
+
+    metric: str
+    direction: Direction
+
+    @property
+    def sign(self) -> float:
+        """+1 where more is better, -1 where less is."""
+        return 1.0 if self.direction == "maximize" else -1.0
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A limit that must hold, such as ``cost <= 0.10``; ``text`` is how the user wrote it."""
+
+    metric: str
+    is_upper: bool
+    limit: float
+    text: str
+
+    @classmethod
+    def parse(cls, text: str) -> Constraint:
+        """Read ``metric <= number unit``; units are for cost (USD) and time (s, min, h)."""
+        if not isinstance(text, str):
+            raise InputError(f"a constraint is a text such as 'cost <= 0.10', not {text!r}")
+        match = _CONSTRAINT.fullmatch(text)
+        if match is None:
+            raise InputError(f"the constraint {text!r} is not of the form 'metric <= number', such as 'time <= 20min'")
+        metric = match["metric"]
+        limit = parse_quantity(metric, match["limit"], where=f"the constraint {text!r}")
+        if metric in (COST, TIME) and limit <= 0:
+            raise InputError(f"the constraint {text!r} can never hold: {metric} is above 0")
+        return cls(metric, match["operator"] in ("<=", "<"), limit, text.strip())
+
+    def is_met(self, value: float) -> bool:
+        """Whether a measured value is within the limit."""
+        return value <= self.limit if self.is_upper else value >= self.limit
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A space, a goal and constraints; the budget is in USD."""
+
+    space: Space
+    goal: Goal
+    constraints: tuple[Constraint, ...] = ()
+    budget: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        space: Space,
+        maximize: str | None,
+        minimize: str | None,
+        constraints: Iterable[str],
+        budget: float | None,
+    ) -> Problem:
+        """The problem in the words of a user; an error says which word is wrong."""
+        if not isinstance(space, Space):
+            raise InputError(f"a study needs a tt.Space, not {space!r}")
+        if (maximize is None) == (minimize is None):
+            raise InputError("give one goal: maximize='accuracy', or minimize='cost'")
+        if isinstance(constraints, str):
+            raise InputError(f"constraints={constraints!r} is one text; write a list: constraints=[{constraints!r}]")
+        goal = Goal(_metric_name(maximize or minimize), "maximize" if maximize else "minimize")
+        parsed = tuple(Constraint.parse(text) for text in constraints)
+        if budget is not None and not (_is_number(budget) and math.isfinite(budget) and budget > 0):
+            raise InputError(f"budget={budget!r} must be an amount of USD above 0")
+        problem = cls(space, goal, parsed, None if budget is None else float(budget))
+        problem._refuse_contradictions()
+        return problem
+
+    @property
+    def reported_metrics(self) -> tuple[str, ...]:
+        """What every successful trial must report, besides its time or cost."""
+        named = (self.goal.metric, *(constraint.metric for constraint in self.constraints))
+        return tuple(dict.fromkeys(metric for metric in named if metric not in (COST, TIME)))
+
+    @property
+    def names_cost(self) -> bool:
+        """Whether money enters the goal, a constraint or a budget."""
+        named = {self.goal.metric, *(constraint.metric for constraint in self.constraints)}
+        return COST in named or self.budget is not None
+
+    @property
+    def target_fractions(self) -> tuple[float, ...]:
+        """Where goal and constraints are meant: at full data, or anywhere when the least cost or time is wanted."""
+        if self.goal.metric in (COST, TIME):
+            return self.space.fractions
+        return (1.0,)
+
+    def _refuse_contradictions(self) -> None:
+        for constraint in self.constraints:
+            for other in self.constraints:
+                if (
+                    constraint.metric == other.metric
+                    and constraint.is_upper
+                    and not other.is_upper
+                    and other.limit > constraint.limit
+                ):
+                    raise InputError(f"{constraint.text!r} and {other.text!r} cannot both hold")
+
+
+def parse_quantity(metric: str, text: str, where: str) -> float:
+    """A number with an optional unit, in USD for cost and seconds for time."""
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None:
+        raise InputError(f"{where}: {text!r} is not a number, or a number with a unit such as 20min")
+    number, unit = float(match["number"]), match["unit"].lower()
+    units = {TIME: _SECONDS, COST: _DOLLARS}.get(metric, {})
+    if unit and unit not in units:
+        known = ", ".join(units) if units else "no unit (a plain number)"
+        raise InputError(f"{where}: unknown unit {match['unit']!r}; {metric} takes {known}{nearest(unit, units)}")
+    value = number * units.get(unit, 1.0)
+    if not math.isfinite(value):
+        raise InputError(f"{where}: {text!r} is not finite")
+    return value
+
+
+def _metric_name(name: str | None) -> str:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise InputError(f"{name!r} is no name for a metric; use letters, digits and underscores, such as 'accuracy'")
+    return name
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,121 @@
+"""From what a user tells of a trial to an outcome: every number checked, cost and time completed."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+from trimtuner.errors import InputError, nearest
+from trimtuner.problem.history import Measurement, Outcome, Trial
+from trimtuner.problem.problem import COST, TIME, Problem
+
+_SHARE_NAMES = re.compile(r"(.*_)?(accuracy|acc|auc|f1|precision|recall)(_.*)?")
+_PERCENT_WORDS = ("percent", "pct")
+_FAILURE_KIND = re.compile(r"[A-Za-z][\w .:-]{0,63}")
+
+
+def outcome_of_success(
+    problem: Problem,
+    trial: Trial,
+    metrics: Mapping[str, float],
+    snapshots: Mapping[float, Mapping[str, float]],
+) -> Outcome:
+    """The outcome of a trial that reported; snapshots are part of the same run, so they are charged once."""
+    measurements = [
+        _measurement(problem, trial, _snapshot_fraction(problem, trial, fraction), reported)
+        for fraction, reported in sorted(snapshots.items())
+    ]
+    final = _measurement(problem, trial, trial.fraction, metrics)
+    _refuse_repeated_snapshots(measurements)
+    cost, time = final.metrics.get(COST, 0.0), final.metrics.get(TIME)
+    return Outcome(trial, (*measurements, final), None, cost, time)
+
+
+def outcome_of_failure(problem: Problem, trial: Trial, kind: str, metrics: Mapping[str, float]) -> Outcome:
+    """The outcome of a trial that failed: charged for its time or cost, with nothing measured."""
+    if not isinstance(kind, str) or not _FAILURE_KIND.fullmatch(kind):
+        raise InputError(f"failed={kind!r} must name the kind of failure in a few words, such as 'oom' or 'timeout'")
+    for name in metrics:
+        if name not in (COST, TIME):
+            raise InputError(f"trial {trial.number} failed, so it has no {name!r}; tell only time= or cost=")
+    completed = _with_cost(problem, trial, {name: _checked(name, value) for name, value in metrics.items()})
+    return Outcome(trial, (), kind, completed.get(COST, 0.0), completed.get(TIME))
+
+
+def _snapshot_fraction(problem: Problem, trial: Trial, fraction: float) -> float:
+    if not problem.space.snapshots:
+        raise InputError("snapshots were told, but the space was made without snapshots=True")
+    offered = problem.space.nearest_fraction(fraction)
+    if offered >= trial.fraction:
+        raise InputError(f"a snapshot at {fraction:g} is not on the way to the trial's fraction {trial.fraction:g}")
+    return offered
+
+
+def _refuse_repeated_snapshots(measurements: list[Measurement]) -> None:
+    fractions = [measurement.fraction for measurement in measurements]
+    if len(set(fractions)) < len(fractions):
+        raise InputError("two snapshots are of the same fraction")
+
+
+def _measurement(problem: Problem, trial: Trial, fraction: float, metrics: Mapping[str, float]) -> Measurement:
+    checked = {name: _checked(name, value) for name, value in metrics.items()}
+    for name in problem.reported_metrics:
+        if name not in checked:
+            reported = ", ".join(checked) or "nothing"
+            raise InputError(
+                f"trial {trial.number} reports no {name!r}, which the goal or a constraint is about; "
+                f"it reports {reported}{nearest(name, checked)}"
+            )
+    return Measurement(trial.config, fraction, _with_cost(problem, trial, checked))
+
+
+def _with_cost(problem: Problem, trial: Trial, metrics: dict[str, float]) -> dict[str, float]:
+    if TIME not in metrics and COST not in metrics:
+        raise InputError(
+            f"trial {trial.number} reports neither time= (seconds) nor cost= (USD); "
+            "one is needed to weigh what a trial teaches against its price"
+        )
+    price = problem.space.price_per_hour(trial.configuration)
+    if COST not in metrics and price is not None:
+        return {**metrics, COST: metrics[TIME] * price / 3600.0}
+    if COST not in metrics and problem.names_cost:
+        raise InputError(
+            f"trial {trial.number} reports no cost= (USD), and it does not follow from time: "
+            "the space has no prices; give a cloud, price_per_hour=, or cost= with each tell"
+        )
+    if TIME not in metrics:
+        if price is not None:
+            return {**metrics, TIME: metrics[COST] * 3600.0 / price}
+        if TIME in {problem.goal.metric, *(constraint.metric for constraint in problem.constraints)}:
+            raise InputError(
+                f"trial {trial.number} reports no time= (seconds), which the goal or a constraint is about"
+            )
+    return metrics
+
+
+def _checked(name: str, value: float) -> float:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise InputError(f"{name!r} is no name for a metric; use letters, digits and underscores")
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name}={value!r} is not a number") from None
+    if not math.isfinite(number):
+        raise InputError(f"{name}={number} is not finite; if the training diverged, tell failed='diverged'")
+    if name in (COST, TIME) and number <= 0:
+        unit = "USD" if name == COST else "seconds"
+        raise InputError(f"{name}={number:g} must be above 0 {unit}")
+    if _SHARE_NAMES.fullmatch(name) and not any(word in name for word in _PERCENT_WORDS):
+        _check_share(name, number)
+    return number
+
+
+def _check_share(name: str, number: float) -> None:
+    if number > 1:
+        raise InputError(
+            f"{name}={number:g} is above 1; {name} is a share from 0 to 1, so {number:g} % is {number / 100:g} "
+            f"(or call the metric {name}_percent)"
+        )
+    if number < 0:
+        raise InputError(f"{name}={number:g} is below 0; {name} is a share from 0 to 1")

@@ -1,0 +1,366 @@
+"""The space of configurations: the only place where configurations become rows of numbers and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from trimtuner.arrays import Booleans, Floats, Positions
+from trimtuner.errors import InputError, nearest
+from trimtuner.problem.axes import (
+    Axis,
+    ClusterAxis,
+    Configuration,
+    ContinuousAxis,
+    DiscreteAxis,
+    PriceAxis,
+    infer_axes,
+)
+from trimtuner.problem.cloud import Cloud
+from trimtuner.problem.expressions import Value
+from trimtuner.problem.parameters import Choice, Float, Int, Parameter
+
+Key: TypeAlias = tuple[Value | None, ...]
+
+ENUMERATION_LIMIT = 300_000  # above this many configurations, a pool stands for the space
+POOL_SIZE = 1024
+NEIGHBOURS_OF_EACH = 48
+
+_CLOUD_NAMES = ("vm_type", "vm_count", "market")
+
+
+class Pool:
+    """Configurations to choose among, each with its row of numbers and its price per hour."""
+
+    def __init__(
+        self,
+        rows: Floats,
+        prices_per_hour: Floats | None,
+        configuration: Callable[[int], Configuration],
+        key: Callable[[Configuration], Key],
+    ) -> None:
+        self.rows = rows
+        self.prices_per_hour = prices_per_hour
+        self.configuration = configuration
+        self._key = key
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def _positions(self) -> dict[Key, int]:
+        return {self._key(self.configuration(position)): position for position in range(len(self))}
+
+    def position(self, configuration: Configuration) -> int:
+        """Where the configuration stands in the pool."""
+        return self._positions[self._key(configuration)]
+
+    def rows_at(self, positions: Positions, fractions: Floats | float) -> Floats:
+        """Rows as the models take them: the configuration's columns, then the fraction."""
+        return np.column_stack([self.rows[positions], np.broadcast_to(fractions, np.shape(positions))])
+
+
+class Space:
+    """Hyper-parameters and machines that may be chosen, and the data fractions that may be tested.
+
+    ``parameters`` maps names to ``Choice``, ``Int`` or ``Float``; ``cloud`` adds ``vm_type``, ``vm_count`` and, where
+    there is a choice, ``market``. With ``snapshots=True`` a run at one fraction passes the smaller ones on its way.
+    """
+
+    def __init__(
+        self,
+        parameters: Mapping[str, Parameter],
+        *,
+        cloud: Cloud | None = None,
+        fractions: Iterable[float] = (1.0,),
+        snapshots: bool = False,
+    ) -> None:
+        self.parameters = dict(parameters)
+        self.cloud = cloud
+        self.fractions = _checked_fractions(fractions)
+        self.snapshots = bool(snapshots)
+        self._listed: tuple[Configuration, ...] | None = None
+        self._listed_prices: Floats | None = None
+        self._axes = _axes_of(self.parameters, cloud)
+
+    @classmethod
+    def from_configs(
+        cls,
+        configs: Iterable[Mapping[str, Value]],
+        *,
+        price_per_hour: Iterable[float] | None = None,
+        fractions: Iterable[float] = (1.0,),
+        snapshots: bool = False,
+        parameters: Mapping[str, Choice] | None = None,
+    ) -> Space:
+        """An arbitrary finite set of configurations, each with its known price in USD per hour.
+
+        How a value becomes a number is inferred (numbers spanning a factor of 8 or more in logs, names one-hot, VM
+        types of the built-in catalogue by what they are); ``parameters`` overrides it for the names it gives.
+        """
+        listed = tuple(dict(config) for config in configs)
+        if not listed:
+            raise InputError("the list of configurations is empty; there is nothing to choose from")
+        prices = _checked_prices(price_per_hour, len(listed))
+        space = cls.__new__(cls)
+        space.cloud = None
+        space.fractions = _checked_fractions(fractions)
+        space.snapshots = bool(snapshots)
+        space._axes = infer_axes(listed, dict(parameters or {}))
+        space.parameters = {axis.name: axis.choice for axis in space._axes if isinstance(axis, DiscreteAxis)}
+        if prices is not None:
+            space._axes = (*space._axes, PriceAxis(prices))
+        space._listed = listed
+        space._listed_prices = prices
+        _refuse_duplicates(listed, space.key)
+        return space
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names a configuration may have, in order."""
+        return tuple(name for axis in self._axes for name in axis.names)
+
+    @property
+    def has_prices(self) -> bool:
+        """Whether an hour of every configuration has a known price."""
+        return self.cloud is not None or self._listed_prices is not None
+
+    @property
+    def size(self) -> float:
+        """How many configurations there are at most (those of inactive parameters counted once each); may be inf."""
+        if self._listed is not None:
+            return len(self._listed)
+        return math.prod(axis.size for axis in self._axes)
+
+    @property
+    def is_enumerable(self) -> bool:
+        """Whether every configuration can be looked at."""
+        return self.size <= ENUMERATION_LIMIT
+
+    def price_per_hour(self, configuration: Configuration) -> float | None:
+        """USD per hour of the machines of this configuration, where known."""
+        if self.cloud is not None:
+            axis = next(axis for axis in self._axes if isinstance(axis, ClusterAxis))
+            return self.cloud.price_per_hour(axis.cluster(configuration))
+        if self._listed_prices is not None:
+            return float(self._listed_prices[self._whole_pool.position(configuration)])
+        return None
+
+    def key(self, configuration: Configuration) -> Key:
+        """What makes two configurations the same."""
+        return tuple(configuration.get(name) for name in self.names)
+
+    def check(self, configuration: Configuration) -> None:
+        """Refuse a configuration that the space does not offer."""
+        for name in configuration:
+            if name not in self.names:
+                raise InputError(f"{name!r} is no parameter of this space{nearest(name, self.names)}")
+        if self._listed is not None:
+            if self.key(configuration) not in self._whole_pool._positions:
+                raise InputError(f"the configuration {dict(configuration)!r} is not one of those listed")
+            return
+        for axis in self._axes:
+            axis.check(configuration)
+
+    def nearest_fraction(self, fraction: float) -> float:
+        """The offered fraction meant by a number that may have been rounded on its way."""
+        for offered in (*self.fractions, 1.0):
+            if math.isclose(offered, fraction, rel_tol=1e-4):
+                return offered
+        listed = ", ".join(f"{offered:g}" for offered in self.fractions)
+        raise InputError(f"fraction {fraction!r} is none of those offered: {listed}")
+
+    def pool(self, keep: Sequence[Configuration] = (), near: Sequence[Configuration] = (), seed: int = 0) -> Pool:
+        """Every configuration where they can be enumerated; else a quasi-random set of them.
+
+        The latter always holds ``keep``, and neighbours of ``near`` so that the search can close in on what is good.
+        """
+        if self.is_enumerable:
+            return self._whole_pool
+        spread = self._quasi_random_configurations(POOL_SIZE, seed)
+        close = [
+            neighbour
+            for position, anchor in enumerate(near)
+            for neighbour in self._neighbours(anchor, np.random.default_rng([seed, position, len(keep)]))
+        ]
+        distinct = {self.key(one): one for one in (*keep, *spread, *close)}
+        return self._pool_of(list(distinct.values()))
+
+    @cached_property
+    def _whole_pool(self) -> Pool:
+        if self._listed is not None:
+            return self._pool_of(self._listed, self._listed_prices)
+        codes = _enumerated_codes(self._axes)
+        rows = np.hstack([axis.columns_of_codes(codes[:, i]) for i, axis in enumerate(self._axes)])
+        prices = None
+        for i, axis in enumerate(self._axes):
+            if isinstance(axis, ClusterAxis):
+                prices = axis.prices_per_hour[codes[:, i]]
+
+        def configuration(position: int) -> Configuration:
+            chosen: Configuration = {}
+            for axis, code in zip(self._axes, codes[position], strict=True):
+                chosen.update(axis.values_of_code(int(code)))
+            return chosen
+
+        return Pool(_varying(rows), prices, configuration, self.key)
+
+    def _pool_of(self, configurations: Sequence[Configuration], prices: Floats | None = None) -> Pool:
+        rows = np.hstack([axis.columns_of_configurations(configurations) for axis in self._axes])
+        if prices is None and self.cloud is not None:
+            found = [self.price_per_hour(configuration) for configuration in configurations]
+            prices = np.array(found, dtype=float)
+        is_whole = configurations is self._listed
+        return Pool(
+            _varying(rows) if is_whole else rows,
+            prices,
+            lambda position: dict(configurations[position]),
+            self.key,
+        )
+
+    def _quasi_random_configurations(self, count: int, seed: int) -> list[Configuration]:
+        """Roberts' additive recurrence in the unit cube: even, cheap, and extends without change."""
+        dimension = len(self._axes)
+        golden = 2.0
+        for _ in range(40):  # the fixed point of g^(d+1) = g + 1
+            golden = (1.0 + golden) ** (1.0 / (dimension + 1))
+        steps = golden ** -np.arange(1, dimension + 1)
+        start = np.random.default_rng([seed, 1]).random(dimension)
+        units = (start + np.arange(1, count + 1)[:, None] * steps) % 1.0
+        return [self._configuration_at(unit) for unit in units]
+
+    def _configuration_at(self, unit: Floats) -> Configuration:
+        chosen: Configuration = {}
+        for axis, coordinate in zip(self._axes, unit, strict=True):
+            if axis.is_active(chosen):
+                chosen.update(axis.values_at(float(coordinate)))
+        return chosen
+
+    def _neighbours(self, anchor: Configuration, generator: np.random.Generator) -> list[Configuration]:
+        found = []
+        for number in range(NEIGHBOURS_OF_EACH):
+            reach = (0.2, 0.05, 0.0125)[number % 3]
+            moving = generator.random(len(self._axes)) < max(0.3, 1.0 / len(self._axes))
+            moving[generator.integers(len(self._axes))] = True
+            chosen: Configuration = {}
+            for axis, moves in zip(self._axes, moving, strict=True):
+                if not axis.is_active(chosen):
+                    continue
+                known = all(name in anchor for name in axis.required_names)
+                if not known:
+                    chosen.update(axis.values_at(generator.random()))
+                elif moves:
+                    chosen.update(axis.neighbour(anchor, reach, generator))
+                else:
+                    chosen.update({name: anchor[name] for name in axis.names if name in anchor})
+            found.append(chosen)
+        return found
+
+
+def _axes_of(parameters: Mapping[str, Parameter], cloud: Cloud | None) -> tuple[Axis, ...]:
+    if not parameters and cloud is None:
+        raise InputError("the space is empty; give parameters, a cloud, or both")
+    cloud_axes: list[Axis] = [] if cloud is None else [ClusterAxis(cloud)]
+    known = {name for axis in cloud_axes for name in axis.names}
+    axes: list[Axis] = []
+    for name, parameter in parameters.items():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise InputError(f"{name!r} is no name for a parameter; use letters, digits and underscores")
+        if cloud is not None and name in _CLOUD_NAMES:
+            raise InputError(f"the parameter {name!r} is also what the cloud chooses; rename it")
+        if not isinstance(parameter, Choice | Int | Float):
+            raise InputError(f"the parameter {name!r} is {parameter!r}; write tt.Choice, tt.Int or tt.Float")
+        if parameter.when is not None:
+            parameter.when.require_names(
+                frozenset(known), f"the condition of {name!r}: parameters above it may be named;"
+            )
+        axes.append(_axis_of(name, parameter))
+        known.add(name)
+    # Machines first: a condition may name them.
+    return (*cloud_axes, *axes)
+
+
+def _axis_of(name: str, parameter: Parameter) -> Axis:
+    if isinstance(parameter, Choice):
+        return DiscreteAxis(name, parameter)
+    if isinstance(parameter, Int) and parameter.count <= 64:
+        values = range(parameter.min, parameter.max + 1)
+        return DiscreteAxis(name, Choice(values, parameter.scale, parameter.when.text if parameter.when else None))
+    return ContinuousAxis(name, parameter)
+
+
+def _enumerated_codes(axes: Sequence[Axis]) -> Positions:
+    """The codes of every configuration, one column an axis; -1 where a parameter is not active."""
+    codes = np.zeros((1, 0), dtype=np.int64)
+    for position, axis in enumerate(axes):
+        active = _active_rows(axes[:position], codes, axis)
+        with_value = np.hstack(
+            [
+                np.repeat(codes[active], int(axis.size), axis=0),
+                np.tile(np.arange(int(axis.size)), int(active.sum()))[:, None],
+            ]
+        )
+        without = np.hstack([codes[~active], np.full((int((~active).sum()), 1), -1)])
+        codes = np.vstack([with_value, without])
+    return codes
+
+
+def _active_rows(earlier: Sequence[Axis], codes: Positions, axis: Axis) -> Booleans:
+    condition = axis.condition
+    if condition is None:
+        return np.ones(len(codes), dtype=bool)
+    named = [i for i, other in enumerate(earlier) if condition.names & set(other.names)]
+    # A condition is asked once for each distinct combination of what it names, not once a configuration.
+    combinations, inverse = np.unique(codes[:, named], axis=0, return_inverse=True)
+    answers = []
+    for combination in combinations:
+        values: Configuration = {}
+        for i, code in zip(named, combination, strict=True):
+            values.update(earlier[i].values_of_code(int(code)))
+        answers.append(condition.holds(values))
+    return np.array(answers, dtype=bool)[inverse.reshape(-1)]
+
+
+def _varying(rows: Floats) -> Floats:
+    """Without the columns that are the same for every configuration: they tell nothing apart."""
+    varying = np.ptp(rows, axis=0) > 0
+    return rows[:, varying] if varying.any() else rows[:, :1]
+
+
+def _checked_fractions(fractions: Iterable[float]) -> tuple[float, ...]:
+    listed = [fractions] if isinstance(fractions, int | float) else list(fractions)
+    if not listed:
+        raise InputError("fractions is empty; it lists the shares of the data to test on, such as [0.1, 1]")
+    for fraction in listed:
+        if isinstance(fraction, bool) or not isinstance(fraction, int | float | np.number) or not 0 < fraction <= 1:
+            raise InputError(f"fraction {fraction!r} is outside (0, 1]; it is the share of the data to train on")
+    distinct = sorted({float(fraction) for fraction in listed})
+    if len(distinct) < len(listed):
+        raise InputError(f"fractions {listed!r} has the same share twice")
+    return tuple(distinct)
+
+
+def _checked_prices(prices: Iterable[float] | None, count: int) -> Floats | None:
+    if prices is None:
+        return None
+    listed = np.array([float(price) for price in prices])
+    if len(listed) != count:
+        raise InputError(f"{len(listed)} prices for {count} configurations; give one price_per_hour each, in order")
+    for position, price in enumerate(listed):
+        if not math.isfinite(price) or price <= 0:
+            raise InputError(
+                f"price_per_hour of configuration {position} is {price:g}; it must be above 0 USD per hour"
+            )
+    return listed
+
+
+def _refuse_duplicates(configs: Sequence[Configuration], key: Callable[[Configuration], Key]) -> None:
+    seen: dict[Key, int] = {}
+    for position, config in enumerate(configs):
+        first = seen.setdefault(key(config), position)
+        if first != position:
+            raise InputError(f"configurations {first} and {position} are the same: {dict(config)!r}; remove one")

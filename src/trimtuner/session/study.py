@@ -1,0 +1,174 @@
+"""A study: ask for a trial, run it, tell what came out, take the recommendation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from trimtuner.errors import InputError, SearchOver
+from trimtuner.problem.expressions import Value
+from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
+from trimtuner.problem.problem import COST, TIME, Problem
+from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
+from trimtuner.problem.space import Space
+from trimtuner.session.recommendation import Recommendation, recommendation_from
+from trimtuner.tuning import tuner
+from trimtuner.tuning.recipe import Recipe
+from trimtuner.tuning.recipes import recipe_named
+
+Train = Callable[[dict[str, Value], float], Mapping[str, float]]
+
+_BUGS_NOT_FAILURES = 3  # when the first trials of a loop all raise, it is the function, not the configurations
+
+
+class Study:
+    """The search for the best configuration of one problem; its history is a value, and ``ask`` is pure in it."""
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        maximize: str | None = None,
+        minimize: str | None = None,
+        constraints: Iterable[str] = (),
+        method: str | Recipe = "trimtuner",
+        seed: int = 0,
+        budget: float | None = None,
+        storage: None = None,
+    ) -> None:
+        if storage is not None:
+            raise InputError(f"storage={storage!r}: this version keeps studies in memory only; leave storage=None")
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise InputError(f"seed={seed!r} must be a whole number from 0")
+        self.problem = Problem.of(space, maximize, minimize, constraints, budget)
+        self.recipe = method if isinstance(method, Recipe) else recipe_named(method)
+        self.seed = int(seed)
+        self.history = History()
+
+    @property
+    def spent(self) -> float:
+        """USD charged so far."""
+        return self.history.spent
+
+    def ask(self) -> Trial:
+        """The next trial to run; it counts as under way until told."""
+        budget = self.problem.budget
+        if budget is not None and self.spent >= budget:
+            raise SearchOver(f"the budget of {budget:g} USD is spent ({self.spent:.4g}); take the recommendation")
+        trial = tuner.ask(self.problem, self.recipe, self.history, self.seed)
+        self.history = self.history.with_asked(trial)
+        return replace(trial, config=dict(trial.config))
+
+    def tell(
+        self,
+        trial: Trial,
+        *,
+        failed: str | None = None,
+        snapshots: Mapping[float, Mapping[str, float]] | None = None,
+        **metrics: float,
+    ) -> None:
+        """What a trial measured, or how it failed; time in seconds, cost in USD (follows from time and price)."""
+        self.tell_report(trial, metrics, snapshots or {}, failed)
+
+    def tell_report(
+        self,
+        trial: Trial,
+        metrics: Mapping[str, float],
+        snapshots: Mapping[float, Mapping[str, float]],
+        failed: str | None = None,
+    ) -> None:
+        """As ``tell``, with the metrics in a mapping."""
+        self._require_pending(trial)
+        own = next(pending for pending in self.history.pending if pending.number == trial.number)
+        outcome = (
+            outcome_of_success(self.problem, own, metrics, snapshots)
+            if failed is None
+            else outcome_of_failure(self.problem, own, failed, metrics)
+        )
+        self._require_same_accounting(outcome)
+        self.history = self.history.with_told(outcome)
+
+    def recommend(self) -> Recommendation:
+        """The best configuration as far as is known, with what it is expected to measure and its chances."""
+        advice = tuner.recommend(self.problem, self.recipe, self.history, self.seed)
+        return recommendation_from(advice.belief, advice.target)
+
+    def optimize(self, function: Train, trials: int) -> Recommendation | None:
+        """Run ``function(config, fraction) -> metrics`` for up to so many trials, then recommend.
+
+        Time is measured unless returned. An exception is a failed trial, charged and learnt from; if the first
+        few all raise, the last exception is passed on. Ends early when the budget or the space is used up.
+        """
+        if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
+            raise InputError(f"trials={trials!r} must be a whole number from 1")
+        raised = 0
+        for number in range(trials):
+            try:
+                trial = self.ask()
+            except SearchOver:
+                break
+            error = self._run(function, trial)
+            raised += error is not None
+            if error is not None and raised == number + 1 >= min(_BUGS_NOT_FAILURES, trials):
+                raise error
+        return self.recommend() if self.history.measurements else None
+
+    def _run(self, function: Train, trial: Trial) -> Exception | None:
+        started = time.perf_counter()
+        try:
+            metrics = function(dict(trial.config), trial.fraction)
+        except Exception as error:
+            kind = "oom" if isinstance(error, MemoryError) else type(error).__name__
+            self.tell(trial, failed=kind, time=_elapsed(started))
+            return error
+        except BaseException:  # interrupted from outside, which is not the configuration's fault
+            self.tell(trial, failed=PREEMPTED, time=_elapsed(started))
+            raise
+        elapsed = _elapsed(started)
+        try:
+            self._tell_result(trial, metrics, elapsed)
+        except InputError:
+            # The trial ran and cost its time, whatever the function returned.
+            self.tell(trial, failed="bad metric", time=elapsed)
+            raise
+        return None
+
+    def _tell_result(self, trial: Trial, metrics: Mapping[str, float], elapsed: float) -> None:
+        if not isinstance(metrics, Mapping):
+            raise InputError(f"the function returned {metrics!r}; it must return a dict such as {{'accuracy': 0.91}}")
+        timed = dict(metrics) if {TIME, COST} & metrics.keys() else {**metrics, TIME: elapsed}
+        self.tell_report(trial, timed, {})
+
+    def _require_pending(self, trial: Trial) -> None:
+        if not isinstance(trial, Trial):
+            raise InputError(f"tell takes a trial that ask returned, not {trial!r}")
+        for pending in self.history.pending:
+            if pending.number == trial.number:
+                if pending == trial:
+                    return
+                raise InputError(f"trial {trial.number} is of another study: its configuration or fraction differs")
+        if any(outcome.trial.number == trial.number for outcome in self.history.outcomes):
+            raise InputError(f"trial {trial.number} was told already; a trial is told once")
+        raise InputError(f"trial {trial.number} was not asked by this study; tell takes what ask returned")
+
+    def _require_same_accounting(self, outcome: Outcome) -> None:
+        """Where there are no prices, time and cost do not follow from each other, so all trials must report alike."""
+        earlier = self.history.measurements
+        if self.problem.space.has_prices or not earlier or not outcome.measurements:
+            return
+        before = {TIME, COST} & earlier[0].metrics.keys()
+        for measurement in outcome.measurements:
+            missing = before - measurement.metrics.keys()
+            if missing:
+                names = " and ".join(f"{name}=" for name in sorted(missing))
+                raise InputError(
+                    f"trial {outcome.trial.number} reports no {names}, as earlier trials did; the space has no prices "
+                    "to work it out from"
+                )
+
+
+def _elapsed(started: float) -> float:
+    return max(time.perf_counter() - started, 1e-9)

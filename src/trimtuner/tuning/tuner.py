@@ -1,0 +1,158 @@
+"""What to test next and whom to recommend: pure functions of problem, recipe, history and seed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtuner.arrays import Floats, Positions
+from trimtuner.decisions.belief import Belief, Places
+from trimtuner.decisions.designs import Step
+from trimtuner.decisions.outlook import Outlook
+from trimtuner.errors import SearchOver
+from trimtuner.problem.axes import Configuration
+from trimtuner.problem.history import History, Trial
+from trimtuner.problem.problem import Problem
+from trimtuner.problem.space import Pool
+from trimtuner.tuning.recipe import Recipe
+
+_ANCHORS = 5  # good configurations whose neighbourhood a pool covers
+_SCORED_AT_MOST = 4096  # candidates; more are first thinned by how much they could move the contenders
+
+
+class Advice(NamedTuple):
+    """The target to recommend, and the belief it rests on."""
+
+    belief: Belief
+    target: int
+
+
+def ask(problem: Problem, recipe: Recipe, history: History, seed: int) -> Trial:
+    """The next trial."""
+    pool = pool_for(problem, history, seed)
+    step = recipe.design.next_step(problem, pool, history, seed)
+    if step is not None:
+        return _trial(pool, history, step, "design")
+    candidates = _untested(problem, pool, history)
+    belief = Belief.learn(problem, pool, history, recipe.surrogate, seed)
+    candidates = _affordable(belief, candidates, history)
+    chosen = _best_candidate(recipe, belief, candidates, (seed, history.next_number))
+    position, fraction = int(candidates.positions[chosen]), float(candidates.fractions[chosen])
+    snapshots = _snapshots(problem, pool, history, position, fraction) if recipe.takes_snapshots else ()
+    return _trial(pool, history, Step(position, fraction, snapshots), "model")
+
+
+def recommend(problem: Problem, recipe: Recipe, history: History, seed: int) -> Advice:
+    """The best target as far as is known."""
+    pool = pool_for(problem, history, seed)
+    belief = Belief.learn(problem, pool, history, recipe.surrogate, seed)
+    return Advice(belief, recipe.incumbent.choose(belief))
+
+
+def pool_for(problem: Problem, history: History, seed: int) -> Pool:
+    """The configurations in play; where not all can be, those of the history and the neighbours of its best."""
+    if problem.space.is_enumerable:
+        return problem.space.pool()
+    keep: dict[object, Configuration] = {}
+    for configuration, _ in history.tested():
+        keep[problem.space.key(dict(configuration))] = dict(configuration)
+    return problem.space.pool(list(keep.values()), _best_measured(problem, history), seed)
+
+
+def _best_measured(problem: Problem, history: History) -> list[Configuration]:
+    """Configurations that measured best, at their largest fraction, those within the limits first."""
+    goal = problem.goal
+    ranked = sorted(
+        history.measurements,
+        key=lambda m: (
+            all(c.is_met(m.metrics[c.metric]) for c in problem.constraints if c.metric in m.metrics),
+            goal.sign * m.metrics[goal.metric],
+            m.fraction,
+        ),
+        reverse=True,
+    )
+    distinct = {problem.space.key(dict(m.configuration)): dict(m.configuration) for m in ranked}
+    return list(distinct.values())[:_ANCHORS]
+
+
+def _untested(problem: Problem, pool: Pool, history: History) -> Places:
+    everywhere = Places.product(pool, problem.space.fractions)
+    is_open = np.ones(len(everywhere), dtype=bool)
+    order = {fraction: number for number, fraction in enumerate(problem.space.fractions)}
+    for configuration, fraction in history.tested():
+        if fraction in order:
+            is_open[order[fraction] * len(pool) + pool.position(dict(configuration))] = False
+    if not is_open.any():
+        raise SearchOver("every configuration has been tested at every fraction; there is nothing left to ask")
+    return everywhere.at(np.nonzero(is_open)[0])
+
+
+def _affordable(belief: Belief, candidates: Places, history: History) -> Places:
+    """Candidates whose expected cost fits what is left of the budget, pending trials paid for."""
+    budget = belief.problem.budget
+    if budget is None:
+        return candidates
+    cost = belief.expected(belief.effort_metric, candidates)
+    left = budget - history.spent - _pending_cost(belief, history)
+    fits = cost <= left
+    if not fits.any():
+        raise SearchOver(
+            f"the budget of {budget:g} USD has {max(left, 0.0):.4g} left, and the cheapest trial is expected to cost "
+            f"{cost.min():.4g}; raise the budget, or take the recommendation"
+        )
+    return candidates.at(np.nonzero(fits)[0])
+
+
+def _pending_cost(belief: Belief, history: History) -> float:
+    if not history.pending:
+        return 0.0
+    positions = np.array([belief.pool.position(trial.configuration) for trial in history.pending])
+    places = Places(belief.pool, positions, np.array([trial.fraction for trial in history.pending]))
+    return float(belief.expected(belief.effort_metric, places).sum())
+
+
+def _best_candidate(recipe: Recipe, belief: Belief, candidates: Places, seed: tuple[int, int]) -> int:
+    generator = np.random.default_rng([*seed, 0])
+    sample_seed = (*seed, 1)
+    outlook = Outlook(belief, candidates, sample_seed)
+
+    def score_of(positions: Positions) -> Floats:
+        return recipe.acquisition.score(Outlook(belief, candidates.at(positions), sample_seed))
+
+    kept = recipe.filter.keep(outlook, score_of, generator)
+    if len(kept) > _SCORED_AT_MOST:
+        kept = kept[_most_moving(Outlook(belief, candidates.at(kept), sample_seed))]
+    scores = score_of(kept)
+    # Ties are broken at random on purpose: the first would always be the same corner of the space.
+    best = np.lexsort((generator.random(len(scores)), -scores))[0]
+    return int(kept[best])
+
+
+def _most_moving(outlook: Outlook) -> Positions:
+    """Candidates that could shift the contenders most for their cost: a linear-time stand-in for the acquisition."""
+    cost = outlook.belief.expected(outlook.belief.effort_metric, outlook.candidates)
+    total = np.zeros(len(cost))
+    for name in outlook.quantity_names:
+        metric = next(m for m in outlook.metrics if outlook.belief.quantity_name(m) == name)
+        scale = max(float(outlook.contender_prediction(metric).variance.mean()), 1e-12)
+        total += (outlook.movement(metric) ** 2).mean(axis=1) / scale
+    order = np.argpartition(-total / cost, _SCORED_AT_MOST)[:_SCORED_AT_MOST]
+    return np.sort(order)
+
+
+def _snapshots(problem: Problem, pool: Pool, history: History, position: int, fraction: float) -> tuple[float, ...]:
+    if not problem.space.snapshots:
+        return ()
+    tested = {(pool.position(dict(configuration)), f) for configuration, f in history.tested()}
+    return tuple(f for f in problem.space.fractions if f < fraction and (position, f) not in tested)
+
+
+def _trial(pool: Pool, history: History, step: Step, origin: str) -> Trial:
+    return Trial(
+        number=history.next_number,
+        config=pool.configuration(step.position),
+        fraction=step.fraction,
+        snapshots=step.snapshots,
+        origin="design" if origin == "design" else "model",
+    )
