@@ -9,6 +9,7 @@ import numpy as np
 
 from trimtuner.arrays import Floats
 from trimtuner.decisions.outlook import Outlook
+from trimtuner.models.posterior import Prediction
 
 
 class Score(Protocol):
@@ -30,6 +31,10 @@ class Acquisition:
 
     def __truediv__(self, other: Acquisition) -> Acquisition:
         return Per(self, other)
+
+    def otherwise(self, other: Acquisition) -> Acquisition:
+        """The other score where this one sees no difference between any two candidates."""
+        return Otherwise(self, other)
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,19 @@ class Per(Acquisition):
 
 
 @dataclass(frozen=True)
+class Otherwise(Acquisition):
+    """A second score for when the first has nothing to say."""
+
+    first: Acquisition
+    second: Acquisition
+
+    def score(self, outlook: Outlook) -> Floats:
+        """The first, unless it is 0 everywhere."""
+        scores = self.first.score(outlook)
+        return scores if scores.any() else self.second.score(outlook)
+
+
+@dataclass(frozen=True)
 class ExpectedCost(Acquisition):
     """What the trial is expected to cost: C(x, s) of Eq. 3 and 5, in USD (in seconds where no price is known)."""
 
@@ -72,13 +90,6 @@ class ConstrainedExpectedAccuracy(Acquisition):
     def score(self, outlook: Outlook) -> Floats:
         """For accuracy, exactly Eq. 6; other goals are measured from the worst value seen, so that more is better."""
         belief = outlook.belief
-        goal = belief.problem.goal
-        expected = goal.sign * belief.expected(goal.metric, outlook.candidates)
-        return (expected - goal_floor(outlook)) * belief.chance_feasible(outlook.candidates)
-
-
-def goal_floor(outlook: Outlook) -> float:
-    """What an infeasible recommendation is worth: 0 for a maximised goal that is never negative, else the worst seen."""
-    goal = outlook.belief.problem.goal
-    worst = min(goal.sign * m.metrics[goal.metric] for m in outlook.belief.measurements)
-    return min(worst, 0.0) if goal.sign > 0 else worst
+        sign = belief.problem.goal.sign
+        mean, variance = belief.predict(belief.problem.goal.metric, outlook.candidates)
+        return belief.worth(Prediction(sign * mean, variance)) * belief.chance_feasible(outlook.candidates)

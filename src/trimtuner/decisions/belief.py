@@ -73,6 +73,7 @@ class Belief:
     measurements: tuple[Measurement, ...]
     chance_of_running: ChanceOfRunning
     failed: frozenset[tuple[int, float]]
+    spent: float  # USD, or seconds where no price is known
 
     @classmethod
     def learn(cls, problem: Problem, pool: Pool, history: History, surrogate: Surrogate, seed: int) -> Belief:
@@ -100,6 +101,7 @@ class Belief:
             measurements,
             ChanceOfRunning.from_trials(places.rows, failures.rows),
             frozenset(zip(failures.positions.tolist(), failures.fractions.tolist(), strict=True)),
+            history.spent or sum(outcome.time or 0.0 for outcome in history.outcomes),
         )
 
     def quantity_of(self, metric: str) -> Quantity:
@@ -131,7 +133,7 @@ class Belief:
         limit = self.transformed_limit(constraint)
         if not np.isfinite(limit):
             met = (limit > 0) == constraint.is_upper
-            return np.full(len(prediction.mean), 1.0 if met else 0.0)
+            return np.full(np.shape(prediction.mean), 1.0 if met else 0.0)
         distance = (limit - prediction.mean) / np.sqrt(np.maximum(prediction.variance, 1e-12))
         return np.asarray(ndtr(distance if constraint.is_upper else -distance))
 
@@ -172,6 +174,24 @@ class Belief:
             mean[target] = goal.sign * float(transform.forward(np.array(measurement.metrics[goal.metric])))
             variance[target] = 0.0
         return Prediction(mean, variance)
+
+    @cached_property
+    def floor(self) -> float:
+        """What breaking a limit is worth: 0 for a maximised goal that is never negative, else the worst value seen."""
+        goal = self.problem.goal
+        worst = min(goal.sign * m.metrics[goal.metric] for m in self.measurements)
+        return min(worst, 0.0) if goal.sign > 0 else worst
+
+    def worth(self, goal: Prediction) -> Floats:
+        """The expected goal in its own units, larger is better, above the floor (for accuracy: the accuracy)."""
+        metric, sign = self.problem.goal.metric, self.problem.goal.sign
+        expected = self.quantity_of(metric).transform.expectation(sign * goal.mean, goal.variance)
+        return np.asarray(np.maximum(sign * expected - self.floor, 0.0))
+
+    @cached_property
+    def worth_at_targets(self) -> Floats:
+        """The worth of each target, were it feasible."""
+        return self.worth(self.goal_at_targets)
 
     @cached_property
     def chances_at_targets(self) -> Floats:

@@ -40,16 +40,19 @@ class OneAcrossFractions:
         fractions = problem.space.fractions[:-1] or problem.space.fractions
         failed = {problem.space.key(o.trial.configuration) for o in history.failures}
         tested = {(problem.space.key(dict(c)), f) for c, f in history.tested()}
+        if any(all((key, fraction) in tested for fraction in fractions) for key, _ in tested):
+            return None  # whichever configuration it was: measurements from elsewhere serve as well
         for position in _random_order(len(pool), seed).tolist():
             key = problem.space.key(pool.configuration(position))
             if key in failed:
                 continue
-            if problem.space.snapshots:
-                if (key, fractions[-1]) in tested:
-                    return None
-                return Step(position, fractions[-1], fractions[:-1])
-            left = [fraction for fraction in fractions if (key, fraction) not in tested]
-            return Step(position, left[0]) if left else None
+            left = tuple(fraction for fraction in fractions if (key, fraction) not in tested)
+            if not problem.space.snapshots:
+                return Step(position, left[0])
+            if left[-1] == fractions[-1]:
+                return Step(position, left[-1], left[:-1])
+            # The run is made; what it did not report on the way is not worth another.
+            return None
         return None
 
 

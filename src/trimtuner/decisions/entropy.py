@@ -14,11 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from scipy.special import ndtr
 
 from trimtuner.arrays import AnyFloats, Booleans, Floats
 from trimtuner.decisions.acquisition import Acquisition
 from trimtuner.decisions.outlook import Outlook, quadrature
+from trimtuner.models.posterior import Prediction
+from trimtuner.problem.problem import Constraint
 
 _CHUNK_CELLS = 400_000  # cells of one chunk of (candidate, sample, contender): small enough for the processor's cache
 _NEVER = np.float32(-np.inf)
@@ -66,39 +67,37 @@ class ChanceIncumbentFeasible(Acquisition):
             return np.ones(len(outlook.candidates))
         points, weights = quadrature(self.roots, len(outlook.quantity_names))
         total = np.zeros(len(outlook.candidates))
+        running, everything = belief.running_at_targets[outlook.contenders], slice(None)
         for point, weight in zip(points, weights, strict=True):
             deviation = dict(zip(outlook.quantity_names, point.tolist(), strict=True))
-            feasible = chance_after_answer(outlook, deviation)
-            goal = goal_after_answer(outlook, deviation)
+            feasible = np.broadcast_to(running, (len(outlook.candidates), len(running)))
+            for constraint in belief.problem.constraints:
+                shift = deviation[belief.quantity_name(constraint.metric)]
+                feasible = feasible * chance_after(outlook, constraint, everything, shift)
+            goal = goal_after(outlook, everything, deviation[belief.quantity_name(belief.problem.goal.metric)])
             trusted = feasible >= self.confidence
-            ranked = np.where(trusted, goal, -np.inf)
-            # Where nothing is trusted the incumbent is the least infeasible.
-            chosen = np.where(trusted.any(axis=1), ranked.argmax(axis=1), feasible.argmax(axis=1))
+            # As the incumbent's rule has it: where nothing is trusted, the one with the most to expect.
+            hoped = feasible * belief.worth(Prediction(goal.mean, np.zeros_like(goal.mean)))
+            ranked = np.where(trusted, goal.mean, -np.inf)
+            chosen = np.where(trusted.any(axis=1), ranked.argmax(axis=1), hoped.argmax(axis=1))
             total += weight * feasible[np.arange(len(feasible)), chosen]
         return total
 
 
-def goal_after_answer(outlook: Outlook, deviation: dict[str, float]) -> Floats:
-    """The mean goal of each contender (larger is better) after each candidate's answer of the given deviations."""
+def goal_after(outlook: Outlook, part: slice, deviation: float) -> Prediction:
+    """The goal at each contender (larger is better) after each candidate's answer of that deviation."""
     goal = outlook.belief.problem.goal
-    moved = outlook.movement(goal.metric) * deviation[outlook.belief.quantity_name(goal.metric)]
-    return goal.sign * (outlook.contender_prediction(goal.metric).mean + moved)
+    mean, variance = outlook.contender_prediction(goal.metric)
+    movement = outlook.movement(goal.metric)[part]
+    return Prediction(goal.sign * (mean + movement * deviation), np.maximum(variance - movement**2, 0.0))
 
 
-def chance_after_answer(outlook: Outlook, deviation: dict[str, float]) -> Floats:
-    """P(feasible) of each contender after each candidate's answer of the given deviations."""
-    belief = outlook.belief
-    feasible = np.broadcast_to(
-        belief.running_at_targets[outlook.contenders], (len(outlook.candidates), len(outlook.contenders))
-    ).copy()
-    for constraint in belief.problem.constraints:
-        mean, variance = outlook.contender_prediction(constraint.metric)
-        movement = outlook.movement(constraint.metric)
-        shift = deviation[belief.quantity_name(constraint.metric)]
-        remaining = np.sqrt(np.maximum(variance - movement**2, 1e-9 * np.maximum(variance, 1e-9)))
-        distance = (belief.transformed_limit(constraint) - mean - movement * shift) / remaining
-        feasible *= ndtr(distance if constraint.is_upper else -distance)
-    return feasible
+def chance_after(outlook: Outlook, constraint: Constraint, part: slice, deviation: float) -> Floats:
+    """The probability of the constraint at each contender after each candidate's answer of that deviation."""
+    mean, variance = outlook.contender_prediction(constraint.metric)
+    movement = outlook.movement(constraint.metric)[part]
+    after = Prediction(mean + movement * deviation, np.maximum(variance - movement**2, 0.0))
+    return outlook.belief.chance(constraint, after)
 
 
 @dataclass(frozen=True)

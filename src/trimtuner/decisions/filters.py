@@ -33,6 +33,22 @@ class KeepAll:
 
 
 @dataclass(frozen=True)
+class ClimbAsEarned:
+    """Candidates that are expected to cost at most a share of what was spent so far, or about the least there is.
+
+    The search starts on small fractions and climbs as it earns it: no single early guess can cost more than the
+    search up to then.
+    """
+
+    share: float
+
+    def keep(self, outlook: Outlook, score_of: ScoreOf, generator: np.random.Generator) -> Positions:  # noqa: ARG002
+        """Within the limit, or within twice the cheapest."""
+        cost = outlook.belief.expected(outlook.belief.effort_metric, outlook.candidates)
+        return np.nonzero(cost <= max(self.share * outlook.belief.spent, 2.0 * float(cost.min())))[0]
+
+
+@dataclass(frozen=True)
 class KeepRandom:
     """A random share."""
 

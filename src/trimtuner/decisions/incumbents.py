@@ -20,21 +20,31 @@ class Incumbent(Protocol):
 
 @dataclass(frozen=True)
 class BestPredictedFeasible:
-    """The highest predicted goal among targets whose P(feasible) is at least ``confidence`` (TrimTuner: 0.9)."""
+    """The highest predicted goal among targets whose P(feasible) is at least ``confidence`` (TrimTuner: 0.9).
+
+    Where nothing reaches the confidence, the one with the most to expect: predicted worth times P(feasible). The
+    surest alone would be the tamest configuration, and a hair's breadth in P would swap it for another.
+    """
 
     confidence: float = 0.9
 
     def choose(self, belief: Belief) -> int:
-        """Where nothing reaches the confidence, the least infeasible."""
-        return best_feasible(belief.goal_at_targets.mean, belief.feasible_at_targets, self.confidence)
+        """Ties go to the surer one, then to the first."""
+        feasible = belief.feasible_at_targets
+        trusted = feasible >= self.confidence
+        if not trusted.any():
+            return MostExpected().choose(belief)
+        return _first_best(np.where(trusted, belief.goal_at_targets.mean, -np.inf), feasible)
 
 
-def best_feasible(goal: Floats, feasible: Floats, confidence: float) -> int:
-    """The position of the best goal among the confident; ties go to the surer one, then to the first."""
-    trusted = feasible >= confidence
-    if not trusted.any():
-        return _first_best(feasible, goal)
-    return _first_best(np.where(trusted, goal, -np.inf), feasible)
+@dataclass(frozen=True)
+class MostExpected:
+    """The highest predicted worth × P(feasible): a little doubt costs a little, and nothing hangs on a threshold."""
+
+    def choose(self, belief: Belief) -> int:
+        """Ties go to the surer one, then to the first."""
+        feasible = belief.feasible_at_targets
+        return _first_best(belief.worth_at_targets * feasible, feasible)
 
 
 def _first_best(first: Floats, second: Floats) -> int:

@@ -27,6 +27,7 @@ class Outlook:
     belief: Belief
     candidates: Places
     seed: tuple[int, ...]  # of the random numbers that samples are made of
+    contenders_at_most: int = CONTENDERS_AT_MOST
 
     @cached_property
     def contenders(self) -> Positions:
@@ -37,7 +38,7 @@ class Outlook:
         chance_better = ndtr((mean - mean[believed]) / np.sqrt(variance + variance[believed] + 1e-12))
         score = feasible * chance_better
         score[believed] = np.inf
-        count = min(CONTENDERS_AT_MOST, len(score))
+        count = min(self.contenders_at_most, len(score))
         best = np.argpartition(-score, count - 1)[:count]
         return np.sort(best)
 
@@ -72,11 +73,26 @@ class Outlook:
 
     def movement(self, metric: str) -> Floats:
         """U: one line a candidate, one column a contender."""
-        deviation = np.sqrt(self.candidate_prediction(metric).variance)
-        return self.cross_covariance(metric) / deviation[:, None]
+        return self._movements[self.belief.quantity_name(metric)]
 
     def contender_prediction(self, metric: str) -> Prediction:
         """Mean and variance of the metric at each contender, on its transformed scale; exact where measured."""
+        if metric not in self._contender_predictions:
+            self._contender_predictions[metric] = self._predict_contenders(metric)
+        return self._contender_predictions[metric]
+
+    @cached_property
+    def _contender_predictions(self) -> dict[str, Prediction]:
+        return {}
+
+    @cached_property
+    def _movements(self) -> dict[str, Floats]:
+        return {
+            name: self._cross_covariances[name] / np.sqrt(self._answers[name].variance)[:, None]
+            for name in self.quantity_names
+        }
+
+    def _predict_contenders(self, metric: str) -> Prediction:
         belief, places = self.belief, self.contender_places
         mean, variance = belief.predict(metric, places)
         mean, variance = mean.copy(), variance.copy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,8 +50,11 @@ class Table:
     def find(cls, name: str) -> Table:
         """A table by path, or by name in TRIMTUNER_DATA, in ../shared/data, or among those shipped."""
         source = _find_csv(name)
-        rows = csv.DictReader(io.StringIO(source.read_text(encoding="utf-8-sig")))
-        return cls.read(Path(source.name).stem, list(rows), _find_description(source))
+        try:
+            rows = list(csv.DictReader(io.StringIO(source.read_text(encoding="utf-8-sig"))))
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise InputError(f"the table {str(source)!r} is not a CSV in UTF-8: {error}") from None
+        return cls.read(Path(source.name).stem, rows, _find_description(source))
 
     @classmethod
     def read(cls, name: str, rows: Sequence[Mapping[str, str]], description: Mapping[str, object]) -> Table:
@@ -83,17 +87,25 @@ class Table:
             cells,
             problem.get("maximize"),  # type: ignore[arg-type]
             problem.get("minimize"),  # type: ignore[arg-type]
-            tuple(problem.get("constraints", ())),  # type: ignore[arg-type]
+            reader.constraints(),
         )
 
     def cell(self, configuration: Mapping[str, Value], fraction: float) -> Cell:
         """What was measured there."""
-        return self.cells[(tuple(configuration.items()), fraction)]
+        place = (tuple(configuration.items()), fraction)
+        if place not in self.cells:
+            raise InputError(f"table {self.name!r} has no row for {dict(configuration)!r} at fraction {fraction:g}")
+        return self.cells[place]
 
     def feasible_values(
         self, metric: str, constraints: Sequence[Constraint], fractions: Sequence[float]
     ) -> Iterator[float]:
         """The metric at every (configuration, fraction) that ran within the limits."""
+        known = {name for cell in self.cells.values() for name in cell.metrics}
+        for name in (metric, *(constraint.metric for constraint in constraints)):
+            if name not in known:
+                listed = ", ".join(sorted(known))
+                raise InputError(f"table {self.name!r} has no metric {name!r}, only {listed}{nearest(name, known)}")
         for (_, fraction), cell in self.cells.items():
             within = cell.failed is None and all(c.is_met(cell.metrics[c.metric]) for c in constraints)
             if fraction in fractions and within:
@@ -101,13 +113,16 @@ class Table:
 
     def full_run_costs(self) -> list[float]:
         """USD of every configuration on full data: their mean is the unit in which searches are compared."""
-        return [cell.metrics[COST] for (_, fraction), cell in self.cells.items() if fraction == 1.0]
+        costs = [cell.metrics[COST] for (_, fraction), cell in self.cells.items() if fraction == 1.0]
+        if not costs:
+            raise InputError(f"table {self.name!r} has no row on full data, against which searches are compared")
+        return costs
 
 
 def known_tables() -> list[str]:
     """Names of the tables that can be found: those shipped, and those in the data folders that are described."""
     described = {Path(f.name).stem for f in _shipped().iterdir() if f.name.endswith(".toml")}
-    names = {Path(f.name).stem for f in _shipped().iterdir() if f.name.endswith(".csv")}
+    names = {Path(f.name).stem for f in _shipped().iterdir() if f.name.endswith(".csv")} & described
     for folder in _data_folders():
         for file in folder.glob("*.csv") if folder.is_dir() else ():
             if file.stem in described or file.with_suffix(".toml").is_file():
@@ -134,12 +149,21 @@ class _Reader:
             raise InputError(f"the description of table {self._name!r} has no section [{key}]")
         return found
 
+    def constraints(self) -> tuple[str, ...]:
+        listed = self.section("problem").get("constraints", [])
+        if not isinstance(listed, list):
+            raise InputError(f"table {self._name!r}: constraints, in [problem], must be a list of texts")
+        return tuple(listed)
+
     def configuration(self, row: Mapping[str, str]) -> dict[str, Value]:
         return {parameter: _plain(self._text(row, column)) for parameter, column in self._columns.items()}
 
     def fraction(self, row: Mapping[str, str]) -> float:
         fraction = self.section("fraction")
-        return self._number(row, str(fraction.get("column"))) / float(str(fraction.get("full", 1.0)))
+        full = self._float(fraction.get("full", 1.0), "full, in [fraction],")
+        if full <= 0:
+            raise InputError(f"table {self._name!r}: full, in [fraction], must be above 0")
+        return self._number(row, str(fraction.get("column"))) / full
 
     def price_per_hour(self, configuration: Mapping[str, Value], row: Mapping[str, str]) -> float:
         """A column of its own; or workers and book-keepers of one type, and helpers."""
@@ -148,31 +172,58 @@ class _Reader:
         prices = self._price.get("vm")
         if not isinstance(prices, Mapping):
             raise InputError(f"table {self._name!r}: [price_per_hour] needs a column, or vm = {{type = price}}")
-        workers = float(configuration["vm_count"]) + float(str(self._price.get("more_of_same_type", 0)))
+        for name in ("vm_type", "vm_count"):
+            if name not in configuration:
+                raise InputError(f"table {self._name!r}: prices of VMs need {name} in [configuration]")
+        more = self._float(self._price.get("more_of_same_type", 0), "more_of_same_type")
+        workers = self._float(configuration["vm_count"], "vm_count") + more
         helpers = self._price.get("helpers", [])
-        rented = [str(helper) for helper in helpers] if isinstance(helpers, list) else []
-        return workers * float(prices[configuration["vm_type"]]) + sum(float(prices[helper]) for helper in rented)
+        if not isinstance(helpers, list):
+            raise InputError(f"table {self._name!r}: helpers, in [price_per_hour], must be a list of VM types")
+        rented = [str(helper) for helper in helpers]
+        for vm_type in (configuration["vm_type"], *rented):
+            if vm_type not in prices:
+                raise InputError(f"table {self._name!r}: [price_per_hour] has no price for {vm_type!r}")
+        price = {vm_type: self._float(usd, f"the price of {vm_type!r}") for vm_type, usd in prices.items()}
+        return workers * price[configuration["vm_type"]] + sum(price[helper] for helper in rented)
 
     def cell(self, row: Mapping[str, str], price: float) -> Cell:
         failed = row.get(str(self._description.get("failed", "")), "") or None
         if failed is not None:
-            seconds = self._number(row, self._metrics[TIME])
+            seconds = self._seconds(row)
             return Cell({TIME: seconds, COST: seconds * price / 3600.0}, failed)
         metrics = {metric: self._number(row, column) for metric, column in self._metrics.items()}
-        metrics.setdefault(COST, metrics[TIME] * price / 3600.0)
+        if COST not in metrics:
+            metrics[COST] = self._seconds(row) * price / 3600.0
         return Cell(metrics, None)
+
+    def _seconds(self, row: Mapping[str, str]) -> float:
+        if TIME not in self._metrics:
+            raise InputError(f"the description of table {self._name!r} names no column for time in [metrics]")
+        return self._number(row, self._metrics[TIME])
 
     def _text(self, row: Mapping[str, str], column: str) -> str:
         if column not in row:
-            raise InputError(f"table {self._name!r} has no column {column!r}{nearest(column, row)}")
+            known = [name for name in row if name is not None]
+            raise InputError(f"table {self._name!r} has no column {column!r}{nearest(column, known)}")
+        if row[column] is None:
+            raise InputError(f"table {self._name!r} has a row that ends before its column {column!r}")
         return row[column]
+
+    def _float(self, value: object, where: str) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise InputError(f"table {self._name!r}: {where} is {value!r}, not a number")
+        return float(value)
 
     def _number(self, row: Mapping[str, str], column: str) -> float:
         text = self._text(row, column)
         try:
-            return float(text)
+            number = float(text)
         except ValueError:
-            raise InputError(f"table {self._name!r}, column {column!r}: {text!r} is not a number") from None
+            number = math.nan
+        if not math.isfinite(number):
+            raise InputError(f"table {self._name!r}, column {column!r}: {text!r} is not a number")
+        return number
 
 
 def _prices_of(
@@ -186,11 +237,15 @@ def _prices_of(
 
 
 def _plain(text: str) -> Value:
+    """A number where the text is one; a name such as ``inf`` or ``1_0`` stays a name."""
+    if "_" in text:
+        return text
     for kind in (int, float):
         try:
-            return kind(text)
+            number = kind(text)
         except ValueError:
             continue
+        return number if math.isfinite(number) else text
     return text
 
 
@@ -204,7 +259,7 @@ def _data_folders() -> list[Path]:
 
 def _find_csv(name: str) -> Traversable:
     given = Path(name)
-    if given.suffix == ".csv" or given.exists():
+    if given.suffix == ".csv" or given.is_file():
         if not given.is_file():
             raise InputError(f"there is no table at {name!r}")
         return given

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from trimtuner import __version__
-from trimtuner.errors import TrimTunerError
+from trimtuner.errors import InputError, TrimTunerError
 
 EXIT_BAD_INPUT = 2
 
@@ -76,13 +76,24 @@ def replay(
         list[str] | None,
         typer.Option(help="A limit instead of the table's own, such as 'cost <= 0.1'. May be repeated."),
     ] = None,
+    snapshots: Annotated[
+        bool | None,
+        typer.Option(
+            "--snapshots/--no-snapshots",
+            help="Whether one run measures the smaller fractions on its way. [default: as the table says]",
+        ),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Searches to run side by side.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Everything, for scripts.")] = False,
 ) -> None:
     """Run methods against a table of measurements: what they spend until their recommendation is good, for good."""
     from trimtuner.front.replay import Request, progress_on_terminal, run_replays, summarise, text_of
 
-    request = Request(table, tuple(method or ["trimtuner"]), first_seed, seeds, trials, budget, constraint, jobs)
+    if budget is not None and not budget > 0:
+        raise InputError(f"--budget {budget:g} must be above 0; it is in mean full-data runs")
+    request = Request(
+        table, tuple(method or ["trimtuner"]), first_seed, seeds, trials, budget, constraint, snapshots, jobs
+    )
     with progress_on_terminal(len(request.methods) * seeds) as advance:
         results = run_replays(request, advance)
     summary = summarise(request, results)

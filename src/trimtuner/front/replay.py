@@ -32,6 +32,7 @@ class Request:
     trials: int
     budget_runs: float | None
     constraints: Sequence[str] | None
+    snapshots: bool | None  # None: as the table's description says
     jobs: int
 
 
@@ -76,7 +77,10 @@ def _run_one(task: tuple[Request, str, int]) -> tuple[str, Run]:
     request, method, seed = task
     with threadpool_limits(1):
         table = Table.find(request.table)
-        return method, replay_once(table, method, seed, request.trials, request.budget_runs, request.constraints)
+        run = replay_once(
+            table, method, seed, request.trials, request.budget_runs, request.constraints, request.snapshots
+        )
+        return method, run
 
 
 @dataclass(frozen=True)
@@ -187,7 +191,8 @@ def text_of(summary: Summary) -> str:
         f"seeds {summary.first_seed} to {last}, {summary.trials} trials at most",
         "",
         "USD until the recommendation is at a share of the best feasible value, for good or for the first time",
-        f"{'method':<14}{'level':>6}{'settled':>9}{'mean':>9}{'median':>9}{'most':>9}{'first: median':>15}{'changes':>9}",
+        f"{'method':<14}{'level':>6}{'settled':>9}{'mean':>9}{'median':>9}{'most':>9}"
+        f"{'first: median':>15}{'changes':>9}",
     ]
     lines += [_level_line(one.method, level) for one in summary.methods for level in one.levels]
     lines += ["", "Quality of the recommendation (Accuracy_C as a share of the best) by money spent, in full-data runs"]

@@ -18,6 +18,7 @@ from scipy.linalg.lapack import dpotri
 from trimtuner.arrays import Floats, Positions
 from trimtuner.models.kernels import Kernel, Prior
 from trimtuner.models.posterior import Conditioned, Memo, Mixture, Prediction
+from trimtuner.models.targets import spread_of
 
 _JITTER = 1e-8
 _NOISE_PRIOR = Prior(np.array([math.log(0.05)]), np.array([1.0]))  # of σ, in units of the targets' spread
@@ -168,10 +169,9 @@ def _inverse(factor: Floats) -> Floats:
 def _centre_and_spread(targets: Floats, scale: float | None) -> tuple[float, float]:
     """Mean and deviation, the latter shrunk to the prior guess: the spread of two first outcomes is no scale."""
     centre = float(targets.mean())
-    squares = float(((targets - centre) ** 2).sum())
     if scale is None:
-        deviation = math.sqrt(squares / len(targets))
-        return centre, deviation if deviation > 0 else max(abs(centre), 1.0)
+        return centre, spread_of(targets)
+    squares = float(((targets - centre) ** 2).sum())
     return centre, math.sqrt((_SCALE_WEIGHT * scale**2 + squares) / (_SCALE_WEIGHT + len(targets)))
 
 

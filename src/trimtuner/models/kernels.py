@@ -21,6 +21,7 @@ from trimtuner.arrays import Floats
 Basis: TypeAlias = Callable[[Floats], Floats]
 
 _ROOT5 = math.sqrt(5.0)
+_BLOCK_CELLS = 32_768
 
 
 def quadratic_basis(s: Floats) -> Floats:
@@ -75,10 +76,21 @@ class Matern52:
         return Prior(np.full(column_count, typical), np.full(column_count, 1.0))
 
     def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
-        """(1 + √5 r + 5r²/3) exp(-√5 r)."""
-        squared = _scaled_squared_distance(theta, rows, others)
-        scaled = _ROOT5 * np.sqrt(squared)
-        result: Floats = (1.0 + scaled + (5.0 / 3.0) * squared) * np.exp(-scaled)
+        """(1 + √5 r + 5r²/3) exp(-√5 r), block by block: each block stays in the processor's cache."""
+        result = np.empty((len(rows), len(others)))
+        block = max(1, _BLOCK_CELLS // max(len(others), 1))
+        for start in range(0, len(rows), block):
+            part = slice(start, start + block)
+            scaled = _scaled_squared_distance(theta, rows[part], others)
+            np.sqrt(scaled, out=scaled)
+            scaled *= _ROOT5
+            cells = result[part]
+            np.multiply(scaled, 1.0 / 3.0, out=cells)
+            cells += 1.0
+            cells *= scaled
+            cells += 1.0
+            np.negative(scaled, out=scaled)
+            cells *= np.exp(scaled, out=scaled)
         return result
 
     def diagonal(self, theta: Floats, rows: Floats) -> Floats:  # noqa: ARG002
@@ -191,9 +203,11 @@ def _split(left: Kernel, theta: Floats, rows: Floats) -> tuple[Floats, Floats]:
 def _scaled_squared_distance(theta: Floats, rows: Floats, others: Floats) -> Floats:
     lengths = np.exp(theta)
     left, right = rows[:, :-1] / lengths, others[:, :-1] / lengths
-    squared = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2.0 * left @ right.T
+    squared: Floats = left @ (-2.0 * right.T)
+    squared += (left**2).sum(axis=1)[:, None]
+    squared += (right**2).sum(axis=1)
     # Rounding may leave a tiny negative distance, and on the diagonal a tiny positive one.
-    return np.asarray(np.maximum(squared, 0.0))
+    return np.maximum(squared, 0.0, out=squared)
 
 
 def _factor(theta: Floats) -> Floats:

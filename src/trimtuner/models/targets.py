@@ -97,3 +97,9 @@ def transform_for(values: Floats, is_positive: bool) -> Transform:
     if values.min() > 0.0:
         return Log()
     return Identity()
+
+
+def spread_of(values: Floats) -> float:
+    """The values' deviation; a guess from their size where they differ by rounding alone, for that is no spread."""
+    deviation, size = float(values.std()), float(np.abs(values).max())
+    return deviation if deviation > 1e-12 * size else max(size, 1.0)

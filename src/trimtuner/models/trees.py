@@ -15,12 +15,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trimtuner.arrays import Booleans, Floats, Positions
 from trimtuner.models.kernels import Basis, log_basis
 from trimtuner.models.posterior import Conditioned, Memo, Mixture, Prediction
+from trimtuner.models.targets import spread_of
+
+Keys: TypeAlias = NDArray[np.uint64]
+
+_COLUMN_STRIDE, _LEFT, _RIGHT = np.uint64(0xD1342543DE82EF95), np.uint64(0xA5A5A5A5), np.uint64(0x5A5A5A5A5A)
 
 _SLOPE_RIDGE = 0.02  # a line over the fraction needs some spread of fractions within a configuration
 _PRIOR_WEIGHT = 3.0  # how many measurements the prior guess of the spread is worth
@@ -36,10 +43,11 @@ class BaggedTrees:
 
     def fit(self, rows: Floats, targets: Floats, scale: float | None, generator: np.random.Generator) -> Mixture:
         """Bootstrap, fit each member's line, grow all trees on the residuals."""
+        keys = generator.integers(2**63, size=self.count, dtype=np.uint64)
         weights = _bootstrap(self.count, len(rows), generator)
         lines = _lines(rows, targets, weights, self.basis)
         residuals = targets - _line_values(lines, self.basis(rows[:, -1]))
-        forest = grow(rows, residuals, weights, generator)
+        forest = grow(rows, residuals, weights, keys)
         unexplained = _unexplained(forest, rows, residuals, weights, scale, targets)
         return Mixture(np.ones(1), [TreesPosterior(forest, lines, self.basis, rows, unexplained)])
 
@@ -136,8 +144,12 @@ class Forest:
         return self.feature.tolist(), self.threshold.tolist()
 
 
-def grow(rows: Floats, residuals: Floats, weights: Floats, generator: np.random.Generator) -> Forest:
-    """Grow every tree at once, level by level, each split the best of one random threshold a column."""
+def grow(rows: Floats, residuals: Floats, weights: Floats, keys: Keys) -> Forest:
+    """Grow every tree at once, level by level, each split the best of one random threshold a column.
+
+    A threshold is a hash of the tree's key and the node's place, so that one more measurement leaves most of a tree
+    as it was: the belief changes because of evidence, not because a refit drew other splits.
+    """
     count = len(weights)
     tree, sample = np.nonzero(weights)
     entries = _Entries(
@@ -147,9 +159,9 @@ def grow(rows: Floats, residuals: Floats, weights: Floats, generator: np.random.
     first_free = count
     open_nodes = np.arange(count)
     while len(open_nodes):
-        level, entries, first_free = _grow_level(open_nodes, entries, first_free, generator)
+        level, entries, first_free = _grow_level(open_nodes, keys, entries, first_free)
         levels.append(level)
-        open_nodes = level.children
+        open_nodes, keys = level.children, level.child_keys
     feature, threshold, left, right, value = (
         np.concatenate([getattr(level, name) for level in levels])
         for name in ("feature", "threshold", "left", "right", "value")
@@ -178,11 +190,10 @@ class _Level:
     right: Positions
     value: Floats
     children: Positions
+    child_keys: Keys
 
 
-def _grow_level(
-    nodes: Positions, entries: _Entries, first_free: int, generator: np.random.Generator
-) -> tuple[_Level, _Entries, int]:
+def _grow_level(nodes: Positions, keys: Keys, entries: _Entries, first_free: int) -> tuple[_Level, _Entries, int]:
     # Open nodes are numbered consecutively and every one has entries, so segments can be found by counting.
     starts = np.searchsorted(entries.node, nodes)
     segment = entries.node - nodes[0]
@@ -190,20 +201,32 @@ def _grow_level(
     total = np.add.reduceat(entries.weight * entries.target, starts)
     low, high = np.minimum.reduceat(entries.values, starts), np.maximum.reduceat(entries.values, starts)
     # Strictly inside [low, high), so that both sides keep an entry.
-    thresholds = low + generator.random(low.shape) * (high - low)
+    columns: Keys = np.arange(1, low.shape[1] + 1, dtype=np.uint64)
+    draws = _scramble(keys[:, None] + columns * _COLUMN_STRIDE)
+    thresholds = low + _unit(draws) * (high - low)
     goes_left = entries.values <= thresholds[segment]
     left_weight = np.add.reduceat(entries.weight[:, None] * goes_left, starts)
     left_total = np.add.reduceat((entries.weight * entries.target)[:, None] * goes_left, starts)
     with np.errstate(divide="ignore", invalid="ignore"):
-        gain = left_total**2 / left_weight + (total[:, None] - left_total) ** 2 / (total_weight[:, None] - left_weight)
+        surplus = left_total - left_weight * (total / total_weight)[:, None]
+        gain = surplus**2 * (1.0 / left_weight + 1.0 / (total_weight[:, None] - left_weight))
     gain = np.where((high > low) & (left_weight > 0) & (left_weight < total_weight[:, None]), gain, -np.inf)
-    best = gain.argmax(axis=1)
+    best = _best_columns(gain, _unit(_scramble(draws)))
     every = np.arange(len(nodes))
     is_split = np.isfinite(gain[every, best]) & _differs(entries.target, starts)
     children = first_free + np.arange(2 * int(is_split.sum()))
     left, right = nodes.copy(), nodes.copy()
     left[is_split], right[is_split] = children[0::2], children[1::2]
-    level = _Level(np.where(is_split, best, -1), thresholds[every, best], left, right, total / total_weight, children)
+    child_keys = np.column_stack([_scramble(keys[is_split] ^ _LEFT), _scramble(keys[is_split] ^ _RIGHT)]).reshape(-1)
+    level = _Level(
+        feature=np.where(is_split, best, -1),
+        threshold=thresholds[every, best],
+        left=left,
+        right=right,
+        value=total / total_weight,
+        children=children,
+        child_keys=child_keys,
+    )
     side = goes_left[np.arange(len(segment)), best[segment]]
     moved = np.where(side, left[segment], right[segment])
     still_open = np.nonzero(is_split[segment])[0]
@@ -211,13 +234,40 @@ def _grow_level(
     return level, kept.where(np.argsort(kept.node, kind="stable")), first_free + len(children)
 
 
+def _best_columns(gain: Floats, lots: Floats) -> Positions:
+    """Each node's column of highest gain, drawn among equals: every column that parts two samples gains the same.
+
+    Always the first of them would give it most of the splits, and make the order of the parameters matter.
+    """
+    is_best = gain >= (1.0 - 1e-9) * gain.max(axis=1, keepdims=True)
+    return np.asarray(np.where(is_best, lots, -1.0).argmax(axis=1))
+
+
 def _differs(targets: Floats, starts: Positions) -> Booleans:
     return np.asarray(np.maximum.reduceat(targets, starts) > np.minimum.reduceat(targets, starts))
 
 
 def _bootstrap(count: int, size: int, generator: np.random.Generator) -> Floats:
-    """How often each member draws each measurement, with replacement."""
-    return generator.multinomial(size, np.full(size, 1.0 / size), size=count).astype(float)
+    """How often each member draws each measurement: Poisson, as online bagging has it (Oza and Russell, 2001).
+
+    Unlike draws with replacement, those of the earlier measurements stay when one more is added.
+    """
+    weights = generator.poisson(1.0, size=(size, count)).T.astype(float)
+    weights[weights.sum(axis=1) == 0] = 1.0  # a member that drew nothing takes everything
+    return weights
+
+
+def _scramble(keys: Keys) -> Keys:
+    """The finaliser of splitmix64 (Steele, Lea and Flood, 2014): well-mixed 64 bits from any key."""
+    keys = keys + np.uint64(0x9E3779B97F4A7C15)
+    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(keys ^ (keys >> np.uint64(31)))
+
+
+def _unit(keys: Keys) -> Floats:
+    """Keys as numbers in [0, 1)."""
+    return np.asarray((keys >> np.uint64(11)) * 2.0**-53)
 
 
 def _lines(rows: Floats, targets: Floats, weights: Floats, basis: Basis) -> Floats:
@@ -249,7 +299,7 @@ def _unexplained(
     outside = weights == 0
     judged = outside.any(axis=0)
     squares = float((np.where(outside, errors, 0.0).sum(axis=0)[judged] / outside.sum(axis=0)[judged]).sum())
-    guess = scale if scale is not None else (float(targets.std()) or max(abs(float(targets.mean())), 1.0))
+    guess = scale if scale is not None else spread_of(targets)
     variance = (_PRIOR_WEIGHT * guess**2 + squares) / (_PRIOR_WEIGHT + float(judged.sum()))
     return max(variance, math.ulp(1.0))
 

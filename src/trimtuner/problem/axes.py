@@ -76,8 +76,8 @@ class _OneName:
         active, given = self.is_active(configuration), self.name in configuration
         if active and not given:
             raise InputError(f"the configuration has no {self.name!r}")
-        if given and not active:
-            raise InputError(f"{self.name!r} has a value though its condition {self.condition!r} does not hold")
+        if given and not active and self.condition is not None:
+            raise InputError(f"{self.name!r} has a value though its condition {self.condition.text!r} does not hold")
         return given
 
 
@@ -112,8 +112,9 @@ class DiscreteAxis(_OneName):
         if self.choice.scale is None:
             return self.values_of_code(int(generator.integers(count)))
         step = max(1, round(abs(generator.normal(0.0, reach)) * count)) * generator.choice([-1, 1])
-        position = self.choice.position(anchor[self.name]) + step
-        return self.values_of_code(int(np.clip(position, 0, count - 1)))
+        ascending = np.argsort([float(value) for value in self.choice.values], kind="stable")
+        rank = int(np.nonzero(ascending == self.choice.position(anchor[self.name]))[0][0]) + step
+        return self.values_of_code(int(ascending[np.clip(rank, 0, count - 1)]))
 
     def columns_of_codes(self, codes: Positions) -> Floats:
         return np.asarray(self._columns[codes])
@@ -289,6 +290,9 @@ def _repeats(fact: Floats, earlier: Sequence[Floats]) -> bool:
 
 def infer_axes(configurations: Sequence[Configuration], given: dict[str, Choice]) -> tuple[Axis, ...]:
     """Axes for a bare list of configurations: from ``given``, from the catalogue, or from the values themselves."""
+    for name, choice in given.items():
+        if not isinstance(choice, Choice):
+            raise InputError(f"parameters[{name!r}] is {choice!r}; a list of configurations takes a tt.Choice")
     names = list(dict.fromkeys(name for configuration in configurations for name in configuration))
     if not names:
         raise InputError("the configurations are empty; each needs at least one parameter")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from numbers import Integral, Real
 from typing import Literal, TypeAlias
 
 from trimtuner.errors import InputError, nearest
@@ -36,8 +37,8 @@ class VM:
         _require_positive("vcpus", self.vcpus)
         _require_positive("memory_gib", self.memory_gib)
         _require_positive("price_per_hour", self.price_per_hour)
-        if self.gpus < 0:
-            raise InputError(f"gpus={self.gpus!r} must be 0 or more")
+        if isinstance(self.gpus, bool) or not isinstance(self.gpus, Integral) or self.gpus < 0:
+            raise InputError(f"gpus={self.gpus!r} must be a whole number from 0")
         if self.spot_price_per_hour is not None:
             _require_positive("spot_price_per_hour", self.spot_price_per_hour)
 
@@ -79,7 +80,7 @@ class Cloud:
     ) -> None:
         known = _known_vms(vms, catalog)
         self.vms: dict[str, VM] = _offered_vms(known, vm_types, catalog)
-        self.helpers = tuple(_named_vms(known, helpers, "helpers"))
+        self.helpers = _checked_names(known, helpers, "helpers")
         self.markets = _checked_markets(market, self.vms)
         counts = _checked_counts(vm_count)
         self.rule = None if rule is None else Expression(rule)
@@ -146,6 +147,8 @@ def _known_vms(vms: Mapping[str, VM] | None, catalog: str | None) -> Mapping[str
         raise InputError(f"catalog={catalog!r} is not known; 'aws' is built in (prices of {CATALOG_DATE})")
     if vms is None and catalog is None:
         raise InputError("a Cloud needs VM types: a dict of name to VM, or catalog='aws' with vm_types=[...]")
+    if vms is not None and not isinstance(vms, Mapping):
+        raise InputError(f"the VM types are a dict of name to tt.VM, not {vms!r}")
     for name, vm in (vms or {}).items():
         if not isinstance(vm, VM):
             raise InputError(f"the VM type {name!r} is {vm!r}; write tt.VM(vcpus=…, memory_gib=…, price_per_hour=…)")
@@ -155,29 +158,41 @@ def _known_vms(vms: Mapping[str, VM] | None, catalog: str | None) -> Mapping[str
 def _offered_vms(known: Mapping[str, VM], vm_types: Iterable[str] | None, catalog: str | None) -> dict[str, VM]:
     if vm_types is None and catalog is not None:
         raise InputError(f"catalog={catalog!r} needs vm_types=[...], such as {sorted(known)[:3]}")
-    offered = _named_vms(known, known if vm_types is None else vm_types, "vm_types")
+    offered = _checked_names(known, known if vm_types is None else vm_types, "vm_types")
     if not offered:
         raise InputError("a Cloud needs at least one VM type")
-    return offered
+    _refuse_repeats(offered, "vm_types")
+    return {name: known[name] for name in offered}
 
 
-def _named_vms(known: Mapping[str, VM], names: Iterable[str], where: str) -> dict[str, VM]:
+def _checked_names(known: Mapping[str, VM], names: Iterable[str], where: str) -> tuple[str, ...]:
     if isinstance(names, str):
         raise InputError(f"{where}={names!r} is one text; write a list: {where}=[{names!r}]")
-    listed = list(names)
+    if not isinstance(names, Iterable):
+        raise InputError(f"{where}={names!r} must be a list of VM types")
+    listed = tuple(names)
     for name in listed:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise InputError(f"{where} names {name!r}, which is no known VM type{nearest(str(name), known)}")
-    return {name: known[name] for name in listed}
+    return listed
+
+
+def _refuse_repeats(listed: tuple[str | int, ...], where: str) -> None:
+    for value in listed:
+        if listed.count(value) > 1:
+            raise InputError(f"{where} has {value!r} twice; list each once")
 
 
 def _checked_markets(market: Market | Iterable[Market], vms: Mapping[str, VM]) -> tuple[Market, ...]:
+    if not isinstance(market, Iterable):
+        raise InputError(f"market={market!r} must be 'on_demand', 'spot' or both in a list")
     listed: tuple[Market, ...] = (market,) if isinstance(market, str) else tuple(market)
     for name in listed:
         if name not in MARKETS:
             raise InputError(f"market {name!r} is neither 'on_demand' nor 'spot'{nearest(str(name), MARKETS)}")
     if not listed:
         raise InputError("market is empty; write 'on_demand', 'spot' or both in a list")
+    _refuse_repeats(listed, "market")
     for vm_type, vm in vms.items():
         if "spot" in listed and vm.spot_price_per_hour is None:
             raise InputError(f"market has 'spot', but {vm_type!r} has no spot_price_per_hour; give it in tt.VM(…)")
@@ -185,15 +200,17 @@ def _checked_markets(market: Market | Iterable[Market], vms: Mapping[str, VM]) -
 
 
 def _checked_counts(vm_count: int | Iterable[int]) -> tuple[int, ...]:
-    counts = (vm_count,) if isinstance(vm_count, int) else tuple(vm_count)
+    counts = tuple(vm_count) if isinstance(vm_count, Iterable) else (vm_count,)
     if not counts:
         raise InputError("vm_count is empty; it lists how many VMs may be rented, such as range(1, 9)")
     for count in counts:
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
             raise InputError(f"vm_count has {count!r}; counts are whole numbers from 1")
-    return counts
+    plain = tuple(int(count) for count in counts)
+    _refuse_repeats(plain, "vm_count")
+    return plain
 
 
 def _require_positive(name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value <= 0:
         raise InputError(f"{name}={value!r} must be a number above 0")

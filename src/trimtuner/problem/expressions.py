@@ -61,7 +61,10 @@ class Expression:
         """Whether the condition is true for these values; a name without a value makes it false."""
         if not self.names <= values.keys():
             return False
-        answer = self._evaluate(self._tree, values)
+        try:
+            answer = self._evaluate(self._tree, values)
+        except RecursionError:
+            raise InputError(f"{self.text!r} is too deeply nested") from None
         if not isinstance(answer, bool):
             raise InputError(f"{self.text!r} is {answer!r}, not true or false; compare it with something")
         return answer

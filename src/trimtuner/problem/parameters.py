@@ -15,6 +15,8 @@ from trimtuner.problem.expressions import Expression, Value
 
 Scale: TypeAlias = Literal["linear", "log", "log2"]
 
+_LARGEST = 1e300  # beyond it, differences leave the range of numbers
+
 _SCALES: dict[str, Callable[[Floats], Floats]] = {"linear": lambda x: x, "log": np.log, "log2": np.log2}
 
 
@@ -27,6 +29,8 @@ class Choice:
     when: Expression | None = None
 
     def __init__(self, values: Iterable[Value], scale: Scale | None = None, when: str | None = None) -> None:
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise InputError(f"the values of a Choice are a list, such as [16, 256], not {values!r}")
         listed = tuple(plain_value(value) for value in values)
         if not listed:
             raise InputError("a Choice needs at least one value")
@@ -37,7 +41,8 @@ class Choice:
         if scale is not None and not numeric:
             raise InputError(f"scale={scale!r} needs numbers, but the values are {listed!r}")
         if numeric:
-            _check_scale(scale or "linear", min(float(v) for v in listed))
+            numbers = [value for value in listed if not isinstance(value, str)]
+            _check_scale(scale or "linear", min(numbers), max(numbers))
         object.__setattr__(self, "values", listed)
         object.__setattr__(self, "scale", (scale or "linear") if numeric else None)
         object.__setattr__(self, "when", None if when is None else Expression(when))
@@ -148,17 +153,21 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def _check_scale(scale: str, smallest: float) -> None:
-    if scale not in _SCALES:
-        raise InputError(f"scale={scale!r} is none of linear, log, log2{nearest(scale, _SCALES)}")
+def _check_scale(scale: str, smallest: float, largest: float) -> None:
+    if not isinstance(scale, str) or scale not in _SCALES:
+        raise InputError(f"scale={scale!r} is none of linear, log, log2{nearest(str(scale), _SCALES)}")
     if scale != "linear" and smallest <= 0:
         raise InputError(f"scale={scale!r} needs values above 0, but the smallest is {smallest:g}")
+    if max(abs(smallest), abs(largest)) > _LARGEST:
+        raise InputError(f"numbers from {smallest!r} to {largest!r} are too large to calculate with; rescale them")
 
 
 def _check_bounds(kind: str, low: float, high: float, scale: str) -> None:
     if not low < high:
         raise InputError(f"{kind}({low!r}, {high!r}): min must be below max")
-    _check_scale(scale, low)
+    _check_scale(scale, low, high)
+    if not np.ptp(_SCALES[scale](np.array([low, high], dtype=float))) > 0:
+        raise InputError(f"{kind}({low!r}, {high!r}): min and max are too close to tell apart on a {scale} scale")
 
 
 def _unit(numbers: Floats) -> Floats:

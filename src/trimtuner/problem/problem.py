@@ -33,6 +33,8 @@ _SECONDS = {
     "days": 86400.0,
 }
 _DOLLARS = {"usd": 1.0, "$": 1.0, "cent": 0.01, "cents": 0.01}
+_SHARE_NAMES = re.compile(r"(.*_)?(accuracy|acc|auc|f1|precision|recall)(_.*)?")
+_PERCENT_WORDS = ("percent", "pct")
 _CONSTRAINT = re.compile(r"\s*(?P<metric>[A-Za-z_]\w*)\s*(?P<operator><=|>=|<|>)\s*(?P<limit>.*?)\s*", re.DOTALL)
 _QUANTITY = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>[A-Za-z$]*)")
 
@@ -71,6 +73,11 @@ class Constraint:
         limit = parse_quantity(metric, match["limit"], where=f"the constraint {text!r}")
         if metric in (COST, TIME) and limit <= 0:
             raise InputError(f"the constraint {text!r} can never hold: {metric} is above 0")
+        if is_share(metric) and not 0 <= limit <= 1:
+            raise InputError(
+                f"the constraint {text!r} has a limit outside 0 to 1, but {metric} is a share; "
+                f"85 % is 0.85 (or call the metric {metric}_percent)"
+            )
         return cls(metric, match["operator"] in ("<=", "<"), limit, text.strip())
 
     def is_met(self, value: float) -> bool:
@@ -103,6 +110,8 @@ class Problem:
             raise InputError("give one goal: maximize='accuracy', or minimize='cost'")
         if isinstance(constraints, str):
             raise InputError(f"constraints={constraints!r} is one text; write a list: constraints=[{constraints!r}]")
+        if not isinstance(constraints, Iterable):
+            raise InputError(f"constraints={constraints!r} must be a list of texts such as 'cost <= 0.10'")
         goal = Goal(_metric_name(maximize or minimize), "maximize" if maximize else "minimize")
         parsed = tuple(Constraint.parse(text) for text in constraints)
         if budget is not None and not (_is_number(budget) and math.isfinite(budget) and budget > 0):
@@ -140,6 +149,11 @@ class Problem:
                     and other.limit > constraint.limit
                 ):
                     raise InputError(f"{constraint.text!r} and {other.text!r} cannot both hold")
+
+
+def is_share(metric: str) -> bool:
+    """Whether the metric is by its name a share from 0 to 1, such as accuracy, and not said to be in percent."""
+    return bool(_SHARE_NAMES.fullmatch(metric)) and not any(word in metric for word in _PERCENT_WORDS)
 
 
 def parse_quantity(metric: str, text: str, where: str) -> float:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from numbers import Real
 
 from trimtuner.errors import InputError, nearest
 from trimtuner.problem.history import Measurement, Outcome, Trial
-from trimtuner.problem.problem import COST, TIME, Problem
+from trimtuner.problem.problem import COST, TIME, Problem, is_share
 
-_SHARE_NAMES = re.compile(r"(.*_)?(accuracy|acc|auc|f1|precision|recall)(_.*)?")
-_PERCENT_WORDS = ("percent", "pct")
-_FAILURE_KIND = re.compile(r"[A-Za-z][\w .:-]{0,63}")
+_FAILURE_KIND = re.compile(r"[^\W\d][\w .:-]{0,63}")
 
 
 def outcome_of_success(
@@ -22,10 +21,13 @@ def outcome_of_success(
     snapshots: Mapping[float, Mapping[str, float]],
 ) -> Outcome:
     """The outcome of a trial that reported; snapshots are part of the same run, so they are charged once."""
+    if not isinstance(snapshots, Mapping):
+        raise InputError(f"snapshots={snapshots!r} must be a dict such as {{0.1: {{'accuracy': 0.8, 'time': 3.0}}}}")
     measurements = [
         _measurement(problem, trial, _snapshot_fraction(problem, trial, fraction), reported)
-        for fraction, reported in sorted(snapshots.items())
+        for fraction, reported in snapshots.items()
     ]
+    measurements.sort(key=lambda measurement: measurement.fraction)
     final = _measurement(problem, trial, trial.fraction, metrics)
     _refuse_repeated_snapshots(measurements)
     cost, time = final.metrics.get(COST, 0.0), final.metrics.get(TIME)
@@ -40,13 +42,17 @@ def outcome_of_failure(problem: Problem, trial: Trial, kind: str, metrics: Mappi
         if name not in (COST, TIME):
             raise InputError(f"trial {trial.number} failed, so it has no {name!r}; tell only time= or cost=")
     completed = _with_cost(problem, trial, {name: _checked(name, value) for name, value in metrics.items()})
+    if problem.budget is not None:  # else nothing hangs on what a failure cost, where nobody knows
+        _require_cost(trial, completed)
     return Outcome(trial, (), kind, completed.get(COST, 0.0), completed.get(TIME))
 
 
 def _snapshot_fraction(problem: Problem, trial: Trial, fraction: float) -> float:
     if not problem.space.snapshots:
         raise InputError("snapshots were told, but the space was made without snapshots=True")
-    offered = problem.space.nearest_fraction(fraction)
+    if isinstance(fraction, bool) or not isinstance(fraction, Real):
+        raise InputError(f"a snapshot is told for a fraction of the data, a number, not {fraction!r}")
+    offered = problem.space.nearest_fraction(float(fraction))
     if offered >= trial.fraction:
         raise InputError(f"a snapshot at {fraction:g} is not on the way to the trial's fraction {trial.fraction:g}")
     return offered
@@ -59,6 +65,8 @@ def _refuse_repeated_snapshots(measurements: list[Measurement]) -> None:
 
 
 def _measurement(problem: Problem, trial: Trial, fraction: float, metrics: Mapping[str, float]) -> Measurement:
+    if not isinstance(metrics, Mapping):
+        raise InputError(f"trial {trial.number} reports {metrics!r}; it must be a dict such as {{'accuracy': 0.91}}")
     checked = {name: _checked(name, value) for name, value in metrics.items()}
     for name in problem.reported_metrics:
         if name not in checked:
@@ -67,7 +75,12 @@ def _measurement(problem: Problem, trial: Trial, fraction: float, metrics: Mappi
                 f"trial {trial.number} reports no {name!r}, which the goal or a constraint is about; "
                 f"it reports {reported}{nearest(name, checked)}"
             )
-    return Measurement(trial.config, fraction, _with_cost(problem, trial, checked))
+    completed = _with_cost(problem, trial, checked)
+    if problem.names_cost:
+        _require_cost(trial, completed)
+    if TIME in {problem.goal.metric, *(constraint.metric for constraint in problem.constraints)}:
+        _require_time(trial, completed)
+    return Measurement(trial.config, fraction, completed)
 
 
 def _with_cost(problem: Problem, trial: Trial, metrics: dict[str, float]) -> dict[str, float]:
@@ -78,26 +91,31 @@ def _with_cost(problem: Problem, trial: Trial, metrics: dict[str, float]) -> dic
         )
     price = problem.space.price_per_hour(trial.configuration)
     if COST not in metrics and price is not None:
-        return {**metrics, COST: metrics[TIME] * price / 3600.0}
-    if COST not in metrics and problem.names_cost:
+        return {**metrics, COST: _checked(COST, metrics[TIME] * price / 3600.0)}
+    if TIME not in metrics and price is not None:
+        return {**metrics, TIME: _checked(TIME, metrics[COST] * 3600.0 / price)}
+    return metrics
+
+
+def _require_cost(trial: Trial, metrics: Mapping[str, float]) -> None:
+    if COST not in metrics:
         raise InputError(
             f"trial {trial.number} reports no cost= (USD), and it does not follow from time: "
             "the space has no prices; give a cloud, price_per_hour=, or cost= with each tell"
         )
+
+
+def _require_time(trial: Trial, metrics: Mapping[str, float]) -> None:
     if TIME not in metrics:
-        if price is not None:
-            return {**metrics, TIME: metrics[COST] * 3600.0 / price}
-        if TIME in {problem.goal.metric, *(constraint.metric for constraint in problem.constraints)}:
-            raise InputError(
-                f"trial {trial.number} reports no time= (seconds), which the goal or a constraint is about"
-            )
-    return metrics
+        raise InputError(f"trial {trial.number} reports no time= (seconds), which the goal or a constraint is about")
 
 
 def _checked(name: str, value: float) -> float:
     if not isinstance(name, str) or not name.isidentifier():
         raise InputError(f"{name!r} is no name for a metric; use letters, digits and underscores")
     try:
+        if isinstance(value, str | bytes | bool):
+            raise TypeError
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name}={value!r} is not a number") from None
@@ -106,7 +124,7 @@ def _checked(name: str, value: float) -> float:
     if name in (COST, TIME) and number <= 0:
         unit = "USD" if name == COST else "seconds"
         raise InputError(f"{name}={number:g} must be above 0 {unit}")
-    if _SHARE_NAMES.fullmatch(name) and not any(word in name for word in _PERCENT_WORDS):
+    if is_share(name):
         _check_share(name, number)
     return number
 

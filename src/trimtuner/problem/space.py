@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -22,9 +23,9 @@ from trimtuner.problem.axes import (
 )
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Value
-from trimtuner.problem.parameters import Choice, Float, Int, Parameter
+from trimtuner.problem.parameters import Choice, Float, Int, Parameter, plain_value
 
-Key: TypeAlias = tuple[Value | None, ...]
+Key: TypeAlias = tuple[Value | tuple[bool] | None, ...]
 
 ENUMERATION_LIMIT = 300_000  # above this many configurations, a pool stands for the space
 POOL_SIZE = 1024
@@ -79,6 +80,10 @@ class Space:
         fractions: Iterable[float] = (1.0,),
         snapshots: bool = False,
     ) -> None:
+        if not isinstance(parameters, Mapping):
+            raise InputError(f"the parameters are a dict of name to tt.Choice, tt.Int or tt.Float, not {parameters!r}")
+        if cloud is not None and not isinstance(cloud, Cloud):
+            raise InputError(f"cloud={cloud!r} must be a tt.Cloud")
         self.parameters = dict(parameters)
         self.cloud = cloud
         self.fractions = _checked_fractions(fractions)
@@ -102,7 +107,7 @@ class Space:
         How a value becomes a number is inferred (numbers spanning a factor of 8 or more in logs, names one-hot, VM
         types of the built-in catalogue by what they are); ``parameters`` overrides it for the names it gives.
         """
-        listed = tuple(dict(config) for config in configs)
+        listed = _checked_configurations(configs)
         if not listed:
             raise InputError("the list of configurations is empty; there is nothing to choose from")
         prices = _checked_prices(price_per_hour, len(listed))
@@ -139,7 +144,13 @@ class Space:
     @property
     def is_enumerable(self) -> bool:
         """Whether every configuration can be looked at."""
-        return self.size <= ENUMERATION_LIMIT
+        return self._listed is not None or self.size <= ENUMERATION_LIMIT
+
+    def with_snapshots(self, snapshots: bool) -> Space:
+        """The same space, with or without snapshots on the way to a fraction."""
+        other = copy.copy(self)
+        other.snapshots = snapshots
+        return other
 
     def price_per_hour(self, configuration: Configuration) -> float | None:
         """USD per hour of the machines of this configuration, where known."""
@@ -152,7 +163,7 @@ class Space:
 
     def key(self, configuration: Configuration) -> Key:
         """What makes two configurations the same."""
-        return tuple(configuration.get(name) for name in self.names)
+        return tuple(_told_apart(configuration.get(name)) for name in self.names)
 
     def check(self, configuration: Configuration) -> None:
         """Refuse a configuration that the space does not offer."""
@@ -261,6 +272,11 @@ class Space:
         return found
 
 
+def _told_apart(value: Value | None) -> Value | tuple[bool] | None:
+    """Python takes True for 1; a configuration does not."""
+    return (value,) if isinstance(value, bool) else value
+
+
 def _axes_of(parameters: Mapping[str, Parameter], cloud: Cloud | None) -> tuple[Axis, ...]:
     if not parameters and cloud is None:
         raise InputError("the space is empty; give parameters, a cloud, or both")
@@ -332,7 +348,7 @@ def _varying(rows: Floats) -> Floats:
 
 
 def _checked_fractions(fractions: Iterable[float]) -> tuple[float, ...]:
-    listed = [fractions] if isinstance(fractions, int | float) else list(fractions)
+    listed = list(fractions) if isinstance(fractions, Iterable) else [fractions]
     if not listed:
         raise InputError("fractions is empty; it lists the shares of the data to test on, such as [0.1, 1]")
     for fraction in listed:
@@ -344,10 +360,25 @@ def _checked_fractions(fractions: Iterable[float]) -> tuple[float, ...]:
     return tuple(distinct)
 
 
+def _checked_configurations(configs: Iterable[Mapping[str, Value]]) -> tuple[Configuration, ...]:
+    if not isinstance(configs, Iterable):
+        raise InputError(f"the configurations are a list of dicts, not {configs!r}")
+    listed = tuple(configs)
+    for position, config in enumerate(listed):
+        if not isinstance(config, Mapping):
+            raise InputError(f"configuration {position} is {config!r}; write a dict of name to value")
+    return tuple({name: plain_value(value) for name, value in config.items()} for config in listed)
+
+
 def _checked_prices(prices: Iterable[float] | None, count: int) -> Floats | None:
     if prices is None:
         return None
-    listed = np.array([float(price) for price in prices])
+    if not isinstance(prices, Iterable):
+        raise InputError(f"price_per_hour={prices!r} must be a list, one price for each configuration")
+    try:
+        listed = np.array([float(price) for price in prices])
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("price_per_hour has a value that is not a number; it is in USD per hour") from None
     if len(listed) != count:
         raise InputError(f"{len(listed)} prices for {count} configurations; give one price_per_hour each, in order")
     for position, price in enumerate(listed):

@@ -26,6 +26,10 @@ class Estimate(float):
         self.low, self.high = float(low), float(high)
         return self
 
+    def __getnewargs__(self) -> tuple[float, float, float]:  # type: ignore[override]
+        """What a copy is made of."""
+        return self.mean, self.low, self.high
+
     @property
     def mean(self) -> float:
         """The expected value."""

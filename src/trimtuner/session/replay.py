@@ -12,6 +12,7 @@ from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Trial
 from trimtuner.problem.problem import Constraint
+from trimtuner.session.recommendation import Recommendation
 from trimtuner.session.study import Study
 from trimtuner.tuning.recipe import Recipe
 
@@ -26,7 +27,7 @@ class Moment:
     quality: float  # the recommendation's true worth, as a share of the best feasible one's
     config: dict[str, Value]
     fraction: float  # of the trial
-    ask_seconds: float  # of the processor, for asking this trial
+    ask_seconds: float  # of the processor, for asking this trial and fitting the models to its outcome
     chance_feasible: float
     is_feasible: bool  # in truth
 
@@ -69,10 +70,11 @@ def replay(
     trials: int,
     budget_runs: float | None = None,
     constraints: Sequence[str] | None = None,
+    snapshots: bool | None = None,
 ) -> Run:
     """Search the table with one seed, taking a recommendation after every trial."""
     study = Study(
-        table.space,
+        table.space if snapshots is None else table.space.with_snapshots(snapshots),
         maximize=table.maximize,
         minimize=table.minimize,
         constraints=table.constraints if constraints is None else constraints,
@@ -89,9 +91,10 @@ def replay(
             trial = study.ask()
         except SearchOver:
             break
-        asked = time.process_time() - started
         _tell(study, table, trial)
-        moments.append(scorer.moment(trial, asked))
+        recommendation = study.recommend() if study.history.measurements else None
+        seconds = time.process_time() - started
+        moments.append(scorer.moment(trial, recommendation, seconds))
     return Run(seed, tuple(moments))
 
 
@@ -116,10 +119,9 @@ class _Scorer:
             raise InputError(f"no configuration of table {table.name!r} meets {', '.join(table.constraints)}")
         self._best = max(values) if self._goal.sign > 0 else min(values)
 
-    def moment(self, trial: Trial, ask_seconds: float) -> Moment:
-        if not self._study.history.measurements:
+    def moment(self, trial: Trial, recommendation: Recommendation | None, ask_seconds: float) -> Moment:
+        if recommendation is None:
             return Moment(self._study.spent, 0.0, {}, trial.fraction, ask_seconds, 0.0, False)
-        recommendation = self._study.recommend()
         cell = self._table.cell(recommendation.config, recommendation.fraction)
         constraints = self._study.problem.constraints
         return Moment(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
+from trimtuner.decisions.belief import Belief
 from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
@@ -22,6 +26,7 @@ from trimtuner.tuning.recipes import recipe_named
 Train = Callable[[dict[str, Value], float], Mapping[str, float]]
 
 _BUGS_NOT_FAILURES = 3  # when the first trials of a loop all raise, it is the function, not the configurations
+_LONGEST_KIND = 64  # characters in the name of a failure
 
 
 class Study:
@@ -44,9 +49,12 @@ class Study:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError(f"seed={seed!r} must be a whole number from 0")
         self.problem = Problem.of(space, maximize, minimize, constraints, budget)
+        if not isinstance(method, Recipe | str):
+            raise InputError(f"method={method!r} must be the name of a method, such as 'trimtuner'")
         self.recipe = method if isinstance(method, Recipe) else recipe_named(method)
         self.seed = int(seed)
         self.history = History()
+        self._last_belief: tuple[History, Belief] | None = None
 
     @property
     def spent(self) -> float:
@@ -58,7 +66,8 @@ class Study:
         budget = self.problem.budget
         if budget is not None and self.spent >= budget:
             raise SearchOver(f"the budget of {budget:g} USD is spent ({self.spent:.4g}); take the recommendation")
-        trial = tuner.ask(self.problem, self.recipe, self.history, self.seed)
+        with _one_thread():
+            trial = tuner.ask(self.problem, self.recipe, self.history, self.seed, self._belief_at_hand())
         self.history = self.history.with_asked(trial)
         return replace(trial, config=dict(trial.config))
 
@@ -83,6 +92,8 @@ class Study:
         """As ``tell``, with the metrics in a mapping."""
         self._require_pending(trial)
         own = next(pending for pending in self.history.pending if pending.number == trial.number)
+        if failed is not None and snapshots:
+            raise InputError(f"trial {trial.number} failed, so it has no snapshots; tell only time= or cost=")
         outcome = (
             outcome_of_success(self.problem, own, metrics, snapshots)
             if failed is None
@@ -93,8 +104,10 @@ class Study:
 
     def recommend(self) -> Recommendation:
         """The best configuration as far as is known, with what it is expected to measure and its chances."""
-        advice = tuner.recommend(self.problem, self.recipe, self.history, self.seed)
-        return recommendation_from(advice.belief, advice.target)
+        with _one_thread():
+            belief = self._belief_at_hand() or tuner.believe(self.problem, self.recipe, self.history, self.seed)
+            self._last_belief = (self.history, belief)
+            return recommendation_from(belief, self.recipe.incumbent.choose(belief))
 
     def optimize(self, function: Train, trials: int) -> Recommendation | None:
         """Run ``function(config, fraction) -> metrics`` for up to so many trials, then recommend.
@@ -104,6 +117,8 @@ class Study:
         """
         if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
             raise InputError(f"trials={trials!r} must be a whole number from 1")
+        if not callable(function):
+            raise InputError(f"optimize takes a function (config, fraction) -> metrics, not {function!r}")
         raised = 0
         for number in range(trials):
             try:
@@ -116,12 +131,18 @@ class Study:
                 raise error
         return self.recommend() if self.history.measurements else None
 
+    def _belief_at_hand(self) -> Belief | None:
+        """The belief of the last recommendation, if nothing has happened since: the same fit, not done twice."""
+        if self._last_belief is not None and self._last_belief[0] is self.history:
+            return self._last_belief[1]
+        return None
+
     def _run(self, function: Train, trial: Trial) -> Exception | None:
         started = time.perf_counter()
         try:
             metrics = function(dict(trial.config), trial.fraction)
         except Exception as error:
-            kind = "oom" if isinstance(error, MemoryError) else type(error).__name__
+            kind = "oom" if isinstance(error, MemoryError) else type(error).__name__[:_LONGEST_KIND]
             self.tell(trial, failed=kind, time=_elapsed(started))
             return error
         except BaseException:  # interrupted from outside, which is not the configuration's fault
@@ -139,8 +160,8 @@ class Study:
     def _tell_result(self, trial: Trial, metrics: Mapping[str, float], elapsed: float) -> None:
         if not isinstance(metrics, Mapping):
             raise InputError(f"the function returned {metrics!r}; it must return a dict such as {{'accuracy': 0.91}}")
-        timed = dict(metrics) if {TIME, COST} & metrics.keys() else {**metrics, TIME: elapsed}
-        self.tell_report(trial, timed, {})
+        follows_from_cost = COST in metrics and self.problem.space.has_prices
+        self.tell_report(trial, dict(metrics) if follows_from_cost else {TIME: elapsed, **metrics}, {})
 
     def _require_pending(self, trial: Trial) -> None:
         if not isinstance(trial, Trial):
@@ -168,6 +189,17 @@ class Study:
                     f"trial {outcome.trial.number} reports no {names}, as earlier trials did; the space has no prices "
                     "to work it out from"
                 )
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    """The models' matrices are small: more threads only fight with each other, and with trainings under way."""
+    limited: AbstractContextManager[object] = _thread_pools().limit(limits=1)
+    return limited
 
 
 def _elapsed(started: float) -> float:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from trimtuner.decisions.acquisition import ExpectedCost
 from trimtuner.decisions.designs import CheapStart, OneAcrossFractions
 from trimtuner.decisions.entropy import ChanceIncumbentFeasible, InformationAboutBest
-from trimtuner.decisions.filters import HighestConstrainedAccuracy, KeepAll
-from trimtuner.decisions.incumbents import BestPredictedFeasible
+from trimtuner.decisions.filters import ClimbAsEarned, HighestConstrainedAccuracy
+from trimtuner.decisions.incumbents import BestPredictedFeasible, MostExpected
+from trimtuner.decisions.value import ValueOfRecommendation
 from trimtuner.errors import InputError, nearest
 from trimtuner.models.gaussian_process import GaussianProcess
 from trimtuner.models.hyperparameters import MostLikely
 from trimtuner.models.kernels import (
+    Basis,
     FractionKernel,
     Kernel,
     Matern52,
@@ -24,12 +26,9 @@ from trimtuner.models.trees import BaggedTrees
 from trimtuner.tuning.recipe import Recipe
 
 
-def over_fractions(*bases: object) -> tuple[Kernel, ...]:
+def over_fractions(*bases: Basis) -> tuple[Kernel, ...]:
     """For each basis: a trend shared by all configurations, and each configuration's own departure from it."""
-    return tuple(
-        Sum(FractionKernel(basis), Product(Matern52(), FractionKernel(basis)))  # type: ignore[arg-type]
-        for basis in bases
-    )
+    return tuple(Sum(FractionKernel(basis), Product(Matern52(), FractionKernel(basis))) for basis in bases)
 
 
 # No single shape over the fraction suits all jobs: three are fitted, and weighed by their evidence.
@@ -43,7 +42,13 @@ TRIMTUNER_GP = Recipe(
     incumbent=BestPredictedFeasible(0.90),
 )
 TRIMTUNER_DT = TRIMTUNER_GP.but(surrogate=BaggedTrees())
-TRIMTUNER = TRIMTUNER_GP.but(design=CheapStart(3), filter=KeepAll(), takes_snapshots=True)
+TRIMTUNER = TRIMTUNER_GP.but(
+    design=CheapStart(3),
+    filter=ClimbAsEarned(0.3),
+    acquisition=(ValueOfRecommendation() / ExpectedCost()).otherwise(InformationAboutBest() / ExpectedCost()),
+    incumbent=MostExpected(),
+    takes_snapshots=True,
+)
 
 METHODS = {"trimtuner": TRIMTUNER, "trimtuner-gp": TRIMTUNER_GP, "trimtuner-dt": TRIMTUNER_DT}
 

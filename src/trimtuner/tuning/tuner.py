@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from trimtuner.arrays import Floats, Positions
@@ -19,23 +17,18 @@ from trimtuner.tuning.recipe import Recipe
 
 _ANCHORS = 5  # good configurations whose neighbourhood a pool covers
 _SCORED_AT_MOST = 4096  # candidates; more are first thinned by how much they could move the contenders
+_THINNED_BY = 16  # contenders that the thinning looks at
 
 
-class Advice(NamedTuple):
-    """The target to recommend, and the belief it rests on."""
-
-    belief: Belief
-    target: int
-
-
-def ask(problem: Problem, recipe: Recipe, history: History, seed: int) -> Trial:
-    """The next trial."""
-    pool = pool_for(problem, history, seed)
+def ask(problem: Problem, recipe: Recipe, history: History, seed: int, belief: Belief | None = None) -> Trial:
+    """The next trial; ``belief`` spares a second fit where that of this very history is at hand."""
+    pool = pool_for(problem, history, seed) if belief is None else belief.pool
     step = recipe.design.next_step(problem, pool, history, seed)
     if step is not None:
         return _trial(pool, history, step, "design")
     candidates = _untested(problem, pool, history)
-    belief = Belief.learn(problem, pool, history, recipe.surrogate, seed)
+    if belief is None:
+        belief = believe(problem, recipe, history, seed)
     candidates = _affordable(belief, candidates, history)
     chosen = _best_candidate(recipe, belief, candidates, (seed, history.next_number))
     position, fraction = int(candidates.positions[chosen]), float(candidates.fractions[chosen])
@@ -43,11 +36,9 @@ def ask(problem: Problem, recipe: Recipe, history: History, seed: int) -> Trial:
     return _trial(pool, history, Step(position, fraction, snapshots), "model")
 
 
-def recommend(problem: Problem, recipe: Recipe, history: History, seed: int) -> Advice:
-    """The best target as far as is known."""
-    pool = pool_for(problem, history, seed)
-    belief = Belief.learn(problem, pool, history, recipe.surrogate, seed)
-    return Advice(belief, recipe.incumbent.choose(belief))
+def believe(problem: Problem, recipe: Recipe, history: History, seed: int) -> Belief:
+    """What the method makes of the history."""
+    return Belief.learn(problem, pool_for(problem, history, seed), history, recipe.surrogate, seed)
 
 
 def pool_for(problem: Problem, history: History, seed: int) -> Pool:
@@ -118,11 +109,13 @@ def _best_candidate(recipe: Recipe, belief: Belief, candidates: Places, seed: tu
     outlook = Outlook(belief, candidates, sample_seed)
 
     def score_of(positions: Positions) -> Floats:
+        if len(positions) == len(candidates):
+            return recipe.acquisition.score(outlook)
         return recipe.acquisition.score(Outlook(belief, candidates.at(positions), sample_seed))
 
     kept = recipe.filter.keep(outlook, score_of, generator)
     if len(kept) > _SCORED_AT_MOST:
-        kept = kept[_most_moving(Outlook(belief, candidates.at(kept), sample_seed))]
+        kept = kept[_most_moving(Outlook(belief, candidates.at(kept), sample_seed, _THINNED_BY))]
     scores = score_of(kept)
     # Ties are broken at random on purpose: the first would always be the same corner of the space.
     best = np.lexsort((generator.random(len(scores)), -scores))[0]

@@ -1,0 +1,58 @@
+"""What a trial is expected to add to the worth of the recommendation: the knowledge gradient, constraints included.
+
+For each candidate and each imagined answer the contenders' means and chances move along their lines (see outlook), the
+recommendation is the contender with the highest expected worth × P(feasible), and its value is averaged over answers.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from trimtuner.arrays import Floats
+from trimtuner.decisions.acquisition import Acquisition
+from trimtuner.decisions.entropy import chance_after, goal_after
+from trimtuner.decisions.outlook import Outlook, quadrature
+
+_CHUNK_CELLS = 60_000  # (candidate, contender) cells at a time, to stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class ValueOfRecommendation(Acquisition):
+    """Expected rise, by the trial, of worth × P(feasible) of what would be recommended; in the goal's units."""
+
+    roots: int = 3
+
+    def score(self, outlook: Outlook) -> Floats:
+        """Never below 0: knowing more cannot make the best choice worse, but for the error of the quadrature."""
+        targets = outlook.contenders
+        before = float((outlook.belief.worth_at_targets[targets] * outlook.belief.feasible_at_targets[targets]).max())
+        chunk = max(1, _CHUNK_CELLS // len(targets))
+        after = [
+            self._value_after(outlook, slice(start, start + chunk))
+            for start in range(0, len(outlook.candidates), chunk)
+        ]
+        return np.asarray(np.maximum(np.concatenate(after) - before, 0.0))
+
+    def _value_after(self, outlook: Outlook, part: slice) -> Floats:
+        """The expected value of the best contender after the answer of each candidate in the part."""
+        belief, names = outlook.belief, outlook.quantity_names
+        points, weights = quadrature(self.roots, 1)
+        deviations = points[:, 0].tolist()
+        worths = [belief.worth(goal_after(outlook, part, deviation)) for deviation in deviations]
+        chances = [
+            [chance_after(outlook, constraint, part, deviation) for deviation in deviations]
+            for constraint in belief.problem.constraints
+        ]
+        goal_axis = names.index(belief.quantity_name(belief.problem.goal.metric))
+        axes = [names.index(belief.quantity_name(constraint.metric)) for constraint in belief.problem.constraints]
+        running = belief.running_at_targets[outlook.contenders]
+        total = np.zeros(len(worths[0]))
+        for roots in itertools.product(range(self.roots), repeat=len(names)):
+            value = worths[roots[goal_axis]] * running
+            for chance, axis in zip(chances, axes, strict=True):
+                value = value * chance[roots[axis]]
+            total += float(np.prod(weights[list(roots)])) * value.max(axis=1)
+        return total
