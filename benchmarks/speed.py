@@ -32,7 +32,9 @@ RECIPES = {
     "trees, CEA 10 %": TRIMTUNER_DT,
     "GP most likely, no filter": TRIMTUNER_GP.but(filter=KeepAll()),
     "GP most likely, CEA 10 %": TRIMTUNER_GP.but(filter=HighestConstrainedAccuracy(0.1)),
-    "GP sampled, no filter": TRIMTUNER_GP.but(filter=KeepAll(), surrogate=GaussianProcess(PROCESS.kernels, Sampled(12))),
+    "GP sampled, no filter": TRIMTUNER_GP.but(
+        filter=KeepAll(), surrogate=GaussianProcess(PROCESS.kernels, Sampled(12))
+    ),
     "trimtuner (default)": TRIMTUNER,
 }
 TARGETS = {"trees, no filter": 0.2, "GP most likely, no filter": 0.2, "GP sampled, no filter": 2.0}
@@ -78,7 +80,9 @@ def study_after(space: tt.Space, recipe: object, observations: int) -> tt.Study:
     if first is not None:  # let the design be complete
         chosen.update(dict.fromkeys((first.position, fraction) for fraction in FRACTIONS[:-1]))
     while len(chosen) < observations:
-        chosen[(int(generator.integers(len(pool))), float(generator.choice(FRACTIONS, p=[0.3, 0.3, 0.2, 0.1, 0.1])))] = None
+        chosen[
+            (int(generator.integers(len(pool))), float(generator.choice(FRACTIONS, p=[0.3, 0.3, 0.2, 0.1, 0.1])))
+        ] = None
     for number, (position, fraction) in enumerate(list(chosen)[:observations]):
         trial = Trial(number, pool.configuration(position), fraction)
         study.history = study.history.with_asked(trial)
@@ -113,7 +117,9 @@ def in_own_process(name: str, configurations: int, observations: int, repeats: i
 
 def main() -> None:
     assert set(METHODS) >= {"trimtuner", "trimtuner-gp", "trimtuner-dt"}
-    print(f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}, one thread, CPU seconds per ask\n")
+    print(
+        f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}, one thread, CPU seconds per ask\n"
+    )
     print("1,440 candidates (288 configurations x 5 fractions), 44 observations; median of 5")
     for name in RECIPES:
         found = in_own_process(name, 288, 44, 5)
@@ -122,7 +128,9 @@ def main() -> None:
     print("\n20,000 configurations x 5 fractions, 100 observations; must be under 3 s and 2 GiB; median of 3")
     for name in RECIPES:
         found = in_own_process(name, 20_000, 100, 3)
-        print(f"  {name:<28}{found['seconds']:>8.3f} s{found['peak_gib']:>8.2f} GiB   ({found['configurations']} configurations)")
+        print(
+            f"  {name:<28}{found['seconds']:>8.3f} s{found['peak_gib']:>8.2f} GiB   ({found['configurations']} configurations)"
+        )
     print("\nGrowth with candidates, 44 observations")
     grow("candidates", [(n, 44) for n in (200, 2_000, 20_000, 200_000)], lambda n, _: 5 * n)
     print("\nGrowth with observations, 1,440 candidates (10,000 from 1,000 observations on would be needed for more)")

@@ -43,9 +43,7 @@ def main() -> None:
 def list_tests() -> list[dict]:
     """Every configuration at every fraction, in random order: a busy minute must not hit one region alone."""
     values = [list(job.THREADS), *job.HYPER_PARAMETERS.values(), job.FRACTIONS]
-    tests = [
-        dict(zip([*PARAMETERS, "fraction"], chosen, strict=True)) for chosen in itertools.product(*values)
-    ]
+    tests = [dict(zip([*PARAMETERS, "fraction"], chosen, strict=True)) for chosen in itertools.product(*values)]
     order = np.random.default_rng(ORDER_SEED).permutation(len(tests))
     return [tests[position] for position in order]
 

@@ -59,9 +59,7 @@ def split_pictures() -> list[np.ndarray]:
     """Pictures and digits, each for training and for the test; always the same split and the same order."""
     pictures, digits = load_digits(return_X_y=True)
     pictures = pictures.reshape(-1, 8, 8) / 16  # grey values run from 0 to 16
-    return train_test_split(
-        pictures, digits, test_size=TEST_PICTURES, stratify=digits, random_state=SPLIT_SEED
-    )
+    return train_test_split(pictures, digits, test_size=TEST_PICTURES, stratify=digits, random_state=SPLIT_SEED)
 
 
 def move_pictures(pictures: np.ndarray, digits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -86,7 +86,7 @@ class Belief:
         pending = _places_of(pool, [(trial.config, trial.fraction) for trial in history.pending])
         quantities = {}
         for number, (name, column) in enumerate(values.items()):
-            transform = transform_for(column, is_positive=name in (TIME, COST, _BILLED_TIME))
+            transform = _transform_of(problem, name, column)
             # Seeded without the step: a refit must change the belief because of evidence, not by other draws.
             generator = np.random.default_rng([seed, number])
             posterior = surrogate.fit(places.rows, transform.forward(column), transform.scale, generator)
@@ -94,6 +94,7 @@ class Belief:
                 posterior = posterior.condition(pending.rows, posterior.predict(pending.rows).mean)
             quantities[name] = Quantity(transform, posterior)
         failures = _places_of(pool, [(o.trial.config, o.trial.fraction) for o in history.failures])
+        knows_money = pool.prices_per_hour is not None or COST in quantities
         return cls(
             problem,
             pool,
@@ -101,7 +102,7 @@ class Belief:
             measurements,
             ChanceOfRunning.from_trials(places.rows, failures.rows),
             frozenset(zip(failures.positions.tolist(), failures.fractions.tolist(), strict=True)),
-            history.spent or sum(outcome.time or 0.0 for outcome in history.outcomes),
+            history.spent if knows_money else sum(outcome.time or 0.0 for outcome in history.outcomes),
         )
 
     def quantity_of(self, metric: str) -> Quantity:
@@ -126,7 +127,7 @@ class Belief:
     @property
     def effort_metric(self) -> str:
         """What a trial is charged by: money where it is known, else time."""
-        return COST if any(COST in m.metrics for m in self.measurements) else TIME
+        return COST if self.quantity_name(COST) in self.quantities else TIME
 
     def chance(self, constraint: Constraint, prediction: Prediction) -> Floats:
         """The probability that the metric is within the limit, from its transformed prediction."""
@@ -134,8 +135,10 @@ class Belief:
         if not np.isfinite(limit):
             met = (limit > 0) == constraint.is_upper
             return np.full(np.shape(prediction.mean), 1.0 if met else 0.0)
-        distance = (limit - prediction.mean) / np.sqrt(np.maximum(prediction.variance, 1e-12))
-        return np.asarray(ndtr(distance if constraint.is_upper else -distance))
+        room = limit - prediction.mean if constraint.is_upper else prediction.mean - limit
+        chance = ndtr(room / np.sqrt(np.maximum(prediction.variance, 1e-12)))
+        # A measured value is within its limit or not, and on the limit is within.
+        return np.where(prediction.variance > 0.0, chance, room >= 0.0)
 
     def transformed_limit(self, constraint: Constraint) -> float:
         """The limit on the scale of its quantity."""
@@ -226,6 +229,18 @@ class Belief:
         if metric == COST and self.pool.prices_per_hour is not None:
             return _BILLED_TIME if _BILLED_TIME in self.quantities else TIME
         return metric
+
+
+def _transform_of(problem: Problem, name: str, values: Floats) -> Transform:
+    limiting = [constraint for constraint in problem.constraints if constraint.metric == name]
+    is_wanted_large = (
+        problem.goal.sign > 0 if name == problem.goal.metric else any(not limit.is_upper for limit in limiting)
+    )
+    return transform_for(
+        np.concatenate([values, [constraint.limit for constraint in limiting]]),
+        is_positive=name in (TIME, COST, _BILLED_TIME),
+        more_is_better=is_wanted_large,
+    )
 
 
 def _places_of(pool: Pool, pairs: list[tuple[Mapping[str, object], float]]) -> Places:

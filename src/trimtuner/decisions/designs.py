@@ -38,13 +38,14 @@ class OneAcrossFractions:
     def next_step(self, problem: Problem, pool: Pool, history: History, seed: int) -> Step | None:
         """The largest fraction with the smaller ones as snapshots; without snapshots, one by one from the smallest."""
         fractions = problem.space.fractions[:-1] or problem.space.fractions
-        failed = {problem.space.key(o.trial.configuration) for o in history.failures}
+        failed = {(problem.space.key(o.trial.configuration), o.trial.fraction) for o in history.failures}
         tested = {(problem.space.key(dict(c)), f) for c, f in history.tested()}
-        if any(all((key, fraction) in tested for fraction in fractions) for key, _ in tested):
+        ran = tested - failed
+        if any(all((key, fraction) in ran for fraction in fractions) for key, _ in ran):
             return None  # whichever configuration it was: measurements from elsewhere serve as well
         for position in _random_order(len(pool), seed).tolist():
             key = problem.space.key(pool.configuration(position))
-            if key in failed:
+            if any((key, fraction) in failed for fraction in fractions):
                 continue
             left = tuple(fraction for fraction in fractions if (key, fraction) not in tested)
             if not problem.space.snapshots:
@@ -68,8 +69,8 @@ class CheapStart:
     def next_step(self, problem: Problem, pool: Pool, history: History, seed: int) -> Step | None:
         """As many as it takes to have ``count`` that ran."""
         fraction = problem.space.fractions[0]
-        under_way = len(history.pending)
-        if len(history.outcomes) - len(history.failures) + under_way >= self.count and history.measurements:
+        ran = sum(outcome.failed is None for outcome in history.outcomes)
+        if ran + len(history.pending) >= self.count and history.measurements:
             return None
         tested = {(problem.space.key(dict(c)), f) for c, f in history.tested()}
         for position in _cheap_order(pool, seed).tolist():

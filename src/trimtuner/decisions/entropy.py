@@ -39,7 +39,7 @@ class InformationAboutBest(Acquisition):
         limits = _limits(outlook)
         running = _running(outlook, self.samples)
         before = _entropy_of_best(_best(outlook, {m: d.values[None] for m, d in draws.items()}, limits, running))[0]
-        after = np.zeros(len(outlook.candidates))
+        gain = np.zeros(len(outlook.candidates))
         chunk = max(1, _CHUNK_CELLS // (self.samples * len(outlook.contenders)))
         for start in range(0, len(outlook.candidates), chunk):
             part = slice(start, start + chunk)
@@ -49,8 +49,9 @@ class InformationAboutBest(Acquisition):
                     metric: draws[metric].after_answer(part, deviation[outlook.belief.quantity_name(metric)])
                     for metric in outlook.metrics
                 }
-                after[part] += weight * _entropy_of_best(_best(outlook, moved, limits, running))
-        return np.asarray(np.maximum(before - after, 0.0))
+                # Root by root, for weights that sum to 1 but for rounding would make something of nothing.
+                gain[part] += weight * (before - _entropy_of_best(_best(outlook, moved, limits, running)))
+        return np.asarray(np.maximum(gain, 0.0))
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class ChanceIncumbentFeasible(Acquisition):
     def score(self, outlook: Outlook) -> Floats:
         """For each imagined answer: the new means, the new incumbent, its new probability."""
         belief = outlook.belief
-        if not belief.problem.constraints and belief.running_at_targets.all():
+        if not belief.problem.constraints and (belief.running_at_targets == 1.0).all():
             return np.ones(len(outlook.candidates))
         points, weights = quadrature(self.roots, len(outlook.quantity_names))
         total = np.zeros(len(outlook.candidates))
@@ -115,13 +116,13 @@ class _Draws:
         free = 1.0 - outlook.is_measured
         rows = outlook.contender_places.rows
         covariance = posterior.covariance(rows, rows) * free[:, None] * free
-        # A measured contender has no variance left; the jitter keeps the factor defined and the sample in place.
+        # A measured contender has no variance left; the jitter keeps the factor defined, and is not for its sample.
         scale = max(float(np.trace(covariance)) / len(rows), 1e-12)
         factor = cholesky(covariance + 1e-6 * scale * np.eye(len(rows)), lower=True)
         # Seeded by the quantity, so that cost and time read from one model are one sample.
         generator = np.random.default_rng([*outlook.seed, _number_of(outlook, metric)])
         normal = generator.normal(size=(count, len(rows)))
-        values = outlook.contender_prediction(metric).mean + normal @ factor.T
+        values = outlook.contender_prediction(metric).mean + normal @ factor.T * free
         explained = solve_triangular(factor, outlook.cross_covariance(metric).T, lower=True).T
         variance = outlook.candidate_prediction(metric).variance
         rest = np.sqrt(np.maximum(variance - (explained**2).sum(axis=1), 0.0))

@@ -212,9 +212,9 @@ def text_of(summary: Summary) -> str:
 def _level_line(method: str, figures: LevelFigures) -> str:
     seeds = f"{figures.settled}/{figures.searches}"
     return (
-        f"{method:<14}{figures.level:>6.0%}{seeds:>9}{_figure(figures.settled_usd, 'mean', '.4f'):>9}"
-        f"{_figure(figures.settled_usd, 'median', '.4f'):>9}{_figure(figures.settled_usd, 'most', '.4f'):>9}"
-        f"{_figure(figures.first_hit_usd, 'median', '.4f'):>15}{_figure(figures.changes_after, 'mean', '.1f'):>9}"
+        f"{method:<14}{figures.level:>6.0%}{seeds:>9}{_figure(figures.settled_usd, 'mean', '.3g'):>9}"
+        f"{_figure(figures.settled_usd, 'median', '.3g'):>9}{_figure(figures.settled_usd, 'most', '.3g'):>9}"
+        f"{_figure(figures.first_hit_usd, 'median', '.3g'):>15}{_figure(figures.changes_after, 'mean', '.1f'):>9}"
     )
 
 

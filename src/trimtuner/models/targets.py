@@ -88,11 +88,15 @@ class Logit:
         return result
 
 
-def transform_for(values: Floats, is_positive: bool) -> Transform:
-    """The transform that suits what was measured; ``is_positive`` for metrics that are above 0 by their nature."""
+def transform_for(values: Floats, *, is_positive: bool, more_is_better: bool) -> Transform:
+    """The transform that suits what was measured (and the limits set on it).
+
+    ``is_positive`` is for metrics that are above 0 by their nature. What should be large and lies within [0, 1] is a
+    share; what should be small and lies there, a latency in seconds say, may yet pass 1.
+    """
     if is_positive:
         return Log()
-    if values.min() >= 0.0 and values.max() <= 1.0:
+    if more_is_better and values.min() >= 0.0 and values.max() <= 1.0:
         return Logit()
     if values.min() > 0.0:
         return Log()

@@ -3,8 +3,9 @@
 T   trees (members)     D   members' predictions less their mean     τ²  what the trees leave unexplained
 
 Trees alone cannot extrapolate to a fraction not yet tested, so each member fits a line over φ(s) first, on its own
-bootstrap sample, and its tree learns the residuals. Covariance is taken over members, D Dᵀ / T; a configuration not
-yet tested also carries τ² of its own, shared by its fractions, without which a test could teach nothing about it.
+bootstrap sample, and its tree learns the residuals. Covariance is taken over members, D Dᵀ / T. A configuration also
+has a part of its own: τ² while it is untested, without which a test could teach nothing about it, and growth beyond
+the largest fraction it was tested at, without which one small test would settle what it does on all of the data.
 
 Grown here in one vectorised pass over all trees: at the few dozen measurements of a study that is several times
 faster than a library whose cost is per tree, and the core needs no scikit-learn.
@@ -31,6 +32,7 @@ _COLUMN_STRIDE, _LEFT, _RIGHT = np.uint64(0xD1342543DE82EF95), np.uint64(0xA5A5A
 
 _SLOPE_RIDGE = 0.02  # a line over the fraction needs some spread of fractions within a configuration
 _PRIOR_WEIGHT = 3.0  # how many measurements the prior guess of the spread is worth
+_GROWTH_SHARE = 0.5  # of the unexplained deviation, what a configuration's own slope over φ(s) may depart by
 _NOISE_SHARE = 0.05  # of the unexplained variance, what is put down to measurement noise
 
 
@@ -68,21 +70,23 @@ class TreesPosterior:
         return _NOISE_SHARE * self.unexplained
 
     def predict(self, rows: Floats) -> Prediction:
-        """Mean and variance over members, with τ² where the configuration is untested."""
+        """Mean and variance over members, and what is each configuration's own."""
         values = self._members(rows)
-        own = np.where(self._is_untested(rows), self.unexplained, 0.0)
-        return Prediction(values.mean(axis=0), values.var(axis=0) + own + self._floor)
+        level, growth = self._own_deviations(rows)
+        return Prediction(values.mean(axis=0), values.var(axis=0) + level**2 + growth**2 + self._floor)
 
     def covariance(self, rows: Floats, others: Floats) -> Floats:
-        """D_A D_Bᵀ / T, plus τ² between fractions of one untested configuration."""
+        """D_A D_Bᵀ / T, plus what the fractions of one configuration share of its own."""
         left, right = self._members(rows), self._members(others)
         left, right = left - left.mean(axis=0), right - right.mean(axis=0)
         shared: Floats = left.T @ right / len(left)
         keys, other_keys = _configuration_keys(rows, others)
-        untested = self._is_untested(rows)[:, None]
         same = keys[:, None] == other_keys
+        level, growth = self._own_deviations(rows)
+        other_level, other_growth = self._own_deviations(others)
+        own = np.outer(level, other_level) + np.outer(growth, other_growth)
         at_one_row = same & (rows[:, -1][:, None] == others[:, -1])
-        return shared + np.where(same & untested, self.unexplained, 0.0) + np.where(at_one_row, self._floor, 0.0)
+        return shared + np.where(same, own, 0.0) + np.where(at_one_row, self._floor, 0.0)
 
     def condition(self, rows: Floats, answers: Floats) -> Conditioned:
         """After imagined answers; the trees are not grown again."""
@@ -102,9 +106,22 @@ class TreesPosterior:
             rows, lambda fresh: self.forest.predict(fresh) + _line_values(self.lines, self.basis(fresh[:, -1]))
         )
 
-    def _is_untested(self, rows: Floats) -> Booleans:
-        keys, tested = _configuration_keys(rows, self.tested_rows)
-        return ~np.isin(keys, tested)
+    def _own_deviations(self, rows: Floats) -> tuple[Floats, Floats]:
+        """How far each row may depart on its own: its configuration's level, and its growth beyond what was tested.
+
+        Both are deviations that all fractions of the configuration share. A test at a small fraction settles the
+        level; how the configuration grows from there to more data stays open.
+        """
+        keys, tested_keys = _configuration_keys(rows, self.tested_rows)
+        features = self.basis(rows[:, -1])
+        reached = np.full(int(max(keys.max(), tested_keys.max())) + 1, -1.0)
+        np.maximum.at(reached, tested_keys, self.tested_rows[:, -1])
+        largest = reached[keys]
+        is_tested = largest > 0
+        beyond = features - self.basis(np.where(is_tested, largest, 1.0))
+        beyond[is_tested & (rows[:, -1] <= largest)] = 0.0
+        deviation = math.sqrt(self.unexplained)
+        return np.where(is_tested, 0.0, deviation), _GROWTH_SHARE * deviation * beyond
 
 
 @dataclass(frozen=True)
@@ -294,11 +311,14 @@ def _line_values(lines: Floats, features: Floats) -> Floats:
 def _unexplained(
     forest: Forest, rows: Floats, residuals: Floats, weights: Floats, scale: float | None, targets: Floats
 ) -> float:
-    """Mean squared error out of bag, shrunk to the prior guess while there is little to judge by."""
-    errors = (forest.predict(rows) - residuals) ** 2
+    """Squared error of the mean out of bag, shrunk to the prior guess while there is little to judge by.
+
+    Of the mean, not of single trees: their spread is in the covariance already.
+    """
     outside = weights == 0
     judged = outside.any(axis=0)
-    squares = float((np.where(outside, errors, 0.0).sum(axis=0)[judged] / outside.sum(axis=0)[judged]).sum())
+    errors = np.where(outside, forest.predict(rows) - residuals, 0.0).sum(axis=0)[judged] / outside.sum(axis=0)[judged]
+    squares = float(errors @ errors)
     guess = scale if scale is not None else spread_of(targets)
     variance = (_PRIOR_WEIGHT * guess**2 + squares) / (_PRIOR_WEIGHT + float(judged.sum()))
     return max(variance, math.ulp(1.0))

@@ -1,0 +1,214 @@
+"""Machines, the rule for valid pairs, and what an hour of them costs."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trimtuner as tt
+from trimtuner.problem.cloud import CATALOG_DATE, Cluster, built_in_catalog
+
+SMALL = tt.VM(vcpus=1, memory_gib=2, price_per_hour=0.023)
+LARGE = tt.VM(vcpus=8, memory_gib=32, price_per_hour=0.3712)
+# The prices of shared/data/README.md, in USD per hour.
+PAPER_PRICES = {"t2.small": 0.023, "t2.medium": 0.0464, "t2.xlarge": 0.1856, "t2.2xlarge": 0.3712}
+PAPER_VCPUS = {"t2.small": 1, "t2.medium": 2, "t2.xlarge": 4, "t2.2xlarge": 8}
+
+
+def paper_cloud(**changes):
+    settings = {
+        "catalog": "aws",
+        "vm_types": list(PAPER_PRICES),
+        "vm_count": range(1, 81),
+        "rule": "vm_count * vcpus in (8, 16, 32, 48, 64, 80)",
+        "helpers": ["t2.2xlarge"],
+    }
+    return tt.Cloud(**{**settings, **changes})
+
+
+def test_the_rule_leaves_exactly_the_pairs_that_satisfy_it():
+    expected = {
+        (vm_type, count)
+        for vm_type, vcpus in PAPER_VCPUS.items()
+        for count in range(1, 81)
+        if count * vcpus in (8, 16, 32, 48, 64, 80)
+    }
+    clusters = paper_cloud().clusters
+    assert {(cluster.vm_type, cluster.vm_count) for cluster in clusters} == expected
+    assert len(clusters) == 24
+
+
+def test_without_a_rule_every_pair_is_offered():
+    cloud = tt.Cloud({"small": SMALL, "large": LARGE}, vm_count=[1, 2, 4])
+    assert len(cloud.clusters) == 6
+
+
+@pytest.mark.parametrize(
+    ("rule", "pairs"),
+    [
+        ("vm_type == 'small' or vm_count == 1", {("small", 1), ("small", 2), ("large", 1)}),
+        ("memory_gib * vm_count > 40", {("large", 2)}),
+        ("vm_count * price_per_hour <= 0.05", {("small", 1), ("small", 2)}),
+        ("gpus == 0 and market == 'on_demand' and vm_count < 2", {("small", 1), ("large", 1)}),
+    ],
+)
+def test_a_rule_may_name_every_fact_about_the_machines(rule, pairs):
+    cloud = tt.Cloud({"small": SMALL, "large": LARGE}, vm_count=[1, 2], rule=rule)
+    assert {(cluster.vm_type, cluster.vm_count) for cluster in cloud.clusters} == pairs
+
+
+def test_the_price_is_that_of_all_workers_and_their_helpers():
+    cloud = paper_cloud()
+    assert cloud.price_per_hour(Cluster("t2.medium", 4, "on_demand")) == pytest.approx(4 * 0.0464 + 0.3712)
+
+
+def test_helpers_of_one_type_are_each_paid_for():
+    cloud = tt.Cloud({"small": SMALL, "large": LARGE}, helpers=["large", "large", "small"])
+    assert cloud.price_per_hour(Cluster("small", 1, "on_demand")) == pytest.approx(0.023 + 2 * 0.3712 + 0.023)
+
+
+def test_a_helper_need_not_be_offered_as_a_worker():
+    cloud = tt.Cloud(catalog="aws", vm_types=["t2.small"], helpers=["t2.2xlarge"])
+    assert [cluster.vm_type for cluster in cloud.clusters] == ["t2.small"]
+    assert cloud.price_per_hour(cloud.clusters[0]) == pytest.approx(0.023 + 0.3712)
+
+
+def test_spot_workers_cost_the_spot_price_while_helpers_stay_on_demand():
+    spot = tt.VM(vcpus=1, memory_gib=2, price_per_hour=1.0, spot_price_per_hour=0.25)
+    cloud = tt.Cloud({"spot": spot}, vm_count=3, market=["on_demand", "spot"], helpers=["spot"])
+    prices = {cluster.market: cloud.price_per_hour(cluster) for cluster in cloud.clusters}
+    assert prices == pytest.approx({"on_demand": 3 * 1.0 + 1.0, "spot": 3 * 0.25 + 1.0})
+
+
+def test_a_rule_sees_the_price_of_its_market():
+    vm = tt.VM(vcpus=1, memory_gib=2, price_per_hour=1.0, spot_price_per_hour=0.25)
+    cloud = tt.Cloud({"a": vm}, market=["on_demand", "spot"], rule="price_per_hour < 0.5")
+    assert [cluster.market for cluster in cloud.clusters] == ["spot"]
+
+
+def test_the_market_is_part_of_a_configuration_only_where_there_is_a_choice():
+    vm = tt.VM(vcpus=1, memory_gib=2, price_per_hour=1.0, spot_price_per_hour=0.25)
+    one, both = tt.Cloud({"a": vm}, market="spot"), tt.Cloud({"a": vm}, market=["on_demand", "spot"])
+    assert one.parameter_values(one.clusters[0]) == {"vm_type": "a", "vm_count": 1}
+    assert [both.parameter_values(cluster)["market"] for cluster in both.clusters] == ["on_demand", "spot"]
+    assert one.price_per_hour(one.clusters[0]) == 0.25
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcd"), st.tuples(st.floats(0.01, 9), st.floats(0.01, 9)), min_size=1),
+    st.sets(st.integers(1, 50), min_size=1, max_size=4),
+    st.lists(st.sampled_from("ab"), max_size=3),
+)
+def test_every_price_is_count_times_worker_plus_helpers_for_any_cloud(prices, counts, helpers):
+    vms = {
+        name: tt.VM(vcpus=1, memory_gib=1, price_per_hour=price, spot_price_per_hour=spot)
+        for name, (price, spot) in prices.items()
+    }
+    rented = [name for name in helpers if name in vms]
+    cloud = tt.Cloud(vms, vm_count=counts, market=["on_demand", "spot"], helpers=rented)
+    assert len(set(cloud.clusters)) == len(cloud.clusters) == 2 * len(vms) * len(counts)
+    for cluster in cloud.clusters:
+        worker = prices[cluster.vm_type][0 if cluster.market == "on_demand" else 1]
+        expected = cluster.vm_count * worker + sum(prices[name][0] for name in rented)
+        assert cloud.price_per_hour(cluster) == pytest.approx(expected)
+
+
+def test_the_catalogue_has_the_papers_machines_at_the_papers_prices():
+    catalog = built_in_catalog()
+    assert {name: catalog[name].price_per_hour for name in PAPER_PRICES} == PAPER_PRICES
+    assert {name: catalog[name].vcpus for name in PAPER_VCPUS} == PAPER_VCPUS
+
+
+def test_the_catalogue_is_dated_and_has_a_few_families():
+    assert len(CATALOG_DATE.split("-")) == 3
+    assert {name.split(".")[0] for name in built_in_catalog()} >= {"t2", "m5", "c5", "g4dn"}
+
+
+def test_within_a_family_a_larger_machine_of_the_catalogue_is_never_cheaper():
+    catalog = built_in_catalog()
+    for family in ("t2", "m5", "c5"):
+        by_size = sorted(
+            (vm.vcpus, vm.memory_gib, vm.price_per_hour) for n, vm in catalog.items() if n.startswith(family)
+        )
+        prices = [price for _, _, price in by_size]
+        assert prices == sorted(prices)
+
+
+def test_machines_of_ones_own_may_stand_beside_those_of_the_catalogue_and_win():
+    own = {"mine": SMALL, "t2.small": tt.VM(vcpus=1, memory_gib=2, price_per_hour=9.0)}
+    cloud = tt.Cloud(own, catalog="builtin", vm_types=["mine", "t2.small", "t2.medium"])
+    prices = {cluster.vm_type: cloud.price_per_hour(cluster) for cluster in cloud.clusters}
+    assert prices == {"mine": 0.023, "t2.small": 9.0, "t2.medium": 0.0464}
+
+
+def test_numpy_counts_become_plain_numbers():
+    cloud = tt.Cloud({"small": SMALL}, vm_count=np.arange(1, 4))
+    assert [type(cluster.vm_count) for cluster in cloud.clusters] == [int, int, int]
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: tt.Cloud(), "needs VM types"),
+        (lambda: tt.Cloud({}), "at least one VM type"),
+        (lambda: tt.Cloud(["small"]), "a dict of name to tt.VM"),
+        (lambda: tt.Cloud({"small": {"vcpus": 1}}), "write tt.VM"),
+        (
+            lambda: tt.Cloud({"small": SMALL}, vm_types=["smal"]),
+            r"'smal', which is no known VM type; did you mean 'small'\?",
+        ),
+        (lambda: tt.Cloud({"small": SMALL}, vm_types="small"), r"write a list: vm_types=\['small'\]"),
+        (lambda: tt.Cloud({"small": SMALL}, vm_types=3), "a list of VM types"),
+        (lambda: tt.Cloud({"small": SMALL}, vm_types=[["small"]]), "no known VM type"),
+        (lambda: tt.Cloud({"small": SMALL}, vm_types=[]), "at least one VM type"),
+        (lambda: tt.Cloud({"small": SMALL}, vm_types=["small", "small"]), "vm_types has 'small' twice"),
+        (lambda: tt.Cloud({"small": SMALL}, helpers=["large"]), "helpers names 'large', which is no known VM type"),
+        (lambda: tt.Cloud({"small": SMALL}, helpers="small"), "write a list"),
+        (lambda: tt.Cloud({"small": SMALL}, helpers=None), "a list of VM types"),
+        (lambda: tt.Cloud(catalog="gcp", vm_types=["a"]), "catalog='gcp' is not known; 'aws' is built in"),
+        (lambda: tt.Cloud(catalog="aws"), r"needs vm_types=\[...\]"),
+        (lambda: tt.Cloud(catalog="aws", vm_types=["t2.smal"]), r"did you mean 't2.small'\?"),
+        (lambda: tt.Cloud({"small": SMALL}, vm_count=[]), "vm_count is empty"),
+        (lambda: tt.Cloud({"small": SMALL}, vm_count=0), "vm_count has 0; counts are whole numbers from 1"),
+        (lambda: tt.Cloud({"small": SMALL}, vm_count=[1, -2]), "vm_count has -2"),
+        (lambda: tt.Cloud({"small": SMALL}, vm_count=[1.5]), "vm_count has 1.5"),
+        (lambda: tt.Cloud({"small": SMALL}, vm_count=2.5), "vm_count has 2.5"),
+        (lambda: tt.Cloud({"small": SMALL}, vm_count=[True]), "vm_count has True"),
+        (lambda: tt.Cloud({"small": SMALL}, vm_count="12"), "vm_count has '1'"),
+        (lambda: tt.Cloud({"small": SMALL}, vm_count=[1, 2, 1]), "vm_count has 1 twice"),
+        (lambda: tt.Cloud({"small": SMALL}, market="sport"), r"neither 'on_demand' nor 'spot'; did you mean 'spot'\?"),
+        (lambda: tt.Cloud({"small": SMALL}, market=[]), "market is empty"),
+        (lambda: tt.Cloud({"small": SMALL}, market=3), "market=3 must be"),
+        (lambda: tt.Cloud({"small": SMALL}, market=["on_demand", "on_demand"]), "market has 'on_demand' twice"),
+        (lambda: tt.Cloud({"small": SMALL}, market="spot"), "'small' has no spot_price_per_hour"),
+        (lambda: tt.Cloud({"small": SMALL}, market=["on_demand", "spot"]), "'small' has no spot_price_per_hour"),
+        (lambda: tt.Cloud({"small": SMALL}, rule="vm_count == 7"), "'vm_count == 7' is true for no pair.*loosen it"),
+        (lambda: tt.Cloud({"small": SMALL}, rule="vm_count * vcpu == 1"), r"names 'vcpu'.*did you mean 'vcpus'\?"),
+        (lambda: tt.Cloud({"small": SMALL}, rule="vm_count"), "compare it with something"),
+        (lambda: tt.Cloud({"small": SMALL}, rule="print(1)"), "uses Call"),
+        (lambda: tt.Cloud({"small": SMALL}, rule=3), "a condition is a text"),
+        (lambda: tt.VM(vcpus=0, memory_gib=2, price_per_hour=1), "vcpus=0 must be a number above 0"),
+        (lambda: tt.VM(vcpus=1, memory_gib=-2, price_per_hour=1), "memory_gib=-2 must be"),
+        (lambda: tt.VM(vcpus=1, memory_gib=2, price_per_hour=0), "price_per_hour=0 must be a number above 0"),
+        (lambda: tt.VM(vcpus=1, memory_gib=2, price_per_hour=math.nan), "price_per_hour=nan must be"),
+        (lambda: tt.VM(vcpus=1, memory_gib=2, price_per_hour=math.inf), "price_per_hour=inf must be"),
+        (lambda: tt.VM(vcpus=1, memory_gib=2, price_per_hour="1"), "price_per_hour='1' must be"),
+        (lambda: tt.VM(vcpus=True, memory_gib=2, price_per_hour=1), "vcpus=True must be"),
+        (lambda: tt.VM(vcpus=1, memory_gib=2, price_per_hour=1, gpus=-1), "gpus=-1 must be"),
+        (lambda: tt.VM(vcpus=1, memory_gib=2, price_per_hour=1, gpus="one"), "gpus='one' must be"),
+        (
+            lambda: tt.VM(vcpus=1, memory_gib=2, price_per_hour=1, spot_price_per_hour=0),
+            "spot_price_per_hour=0 must be",
+        ),
+    ],
+)
+def test_machines_that_make_no_sense_are_refused(make, complaint):
+    with pytest.raises(tt.InputError, match=complaint):
+        make()
+
+
+def test_asking_a_machine_without_a_spot_price_for_it_is_an_input_error():
+    with pytest.raises(tt.InputError, match="no spot price"):
+        SMALL.price_on("spot")
