@@ -131,6 +131,16 @@ def gaussian_over(space, mean, covariance=1.0, noise=1e-6) -> KnownGaussian:
     return KnownGaussian(rows, np.broadcast_to(np.asarray(mean, dtype=float), len(rows)).copy(), matrix, noise)
 
 
+def gaussian_of_times(space, seconds, covariance=0.0, noise=1e-14) -> KnownGaussian:
+    """Over every place, such that a belief reads these seconds as the median time there.
+
+    A belief adds the usual growth with the data to what its model says, so that is taken off first.
+    """
+    everywhere = Places.product(space.pool(), space.fractions)
+    growth = belief_of(problem_of(space), {"time": (LOG, gaussian_over(space, 0.0))}).offset("time", everywhere)
+    return gaussian_over(space, np.log(seconds) - growth, covariance, noise)
+
+
 def random_covariance(count, generator) -> np.ndarray:
     factor = generator.normal(size=(count, count))
     return factor @ factor.T / count + 0.05 * np.eye(count)

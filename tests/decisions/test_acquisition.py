@@ -115,7 +115,9 @@ def constrained_outlook(score_mean, log_time_mean, *constraints):
         "score": (IDENTITY, gaussian_over(space, score_mean, 0.04)),
         "time": (LOG, gaussian_over(space, log_time_mean, 0.25)),
     }
-    return outlook_of(belief_of(problem_of(space, *constraints), quantities, [measurement(0, 0.5, score=0.3, time=1.0)]))
+    return outlook_of(
+        belief_of(problem_of(space, *constraints), quantities, [measurement(0, 0.5, score=0.3, time=1.0)])
+    )
 
 
 def test_constrained_expected_accuracy_is_the_predicted_goal_times_the_chance_of_every_constraint():

@@ -8,11 +8,14 @@ from decisions.fakes import (
     LOGIT,
     KnownSurrogate,
     LearningSurrogate,
+    SharedSlope,
     belief_of,
     failed,
+    gaussian_of_times,
     gaussian_over,
     history_of,
     measurement,
+    mixture,
     problem_of,
     ran,
     random_covariance,
@@ -173,6 +176,33 @@ def test_effort_is_money_where_prices_are_known():
     assert belief.spent == 0.01
 
 
+def test_before_any_evidence_time_and_cost_grow_with_the_data_but_not_as_fast():
+    """A model that knows nothing but the mean of what it saw, at a tenth of the data."""
+    space = space_of(3, [3.6] * 3, fractions=(0.1, 1.0))
+    history = history_of(told(0, 0.1, accuracy=0.5, time=10.0, cost=0.01), told(1, 0.1, accuracy=0.6, time=10.0, cost=0.01))
+    belief = learn(problem_of(space, maximize="accuracy"), history, MeanSurrogate())
+    for metric, seen in (("time", 10.0), ("cost", 0.01)):
+        expected = belief.expected(metric, everywhere(belief))
+        np.testing.assert_allclose(expected[:3], seen, rtol=1e-6)
+        assert (seen < expected[3:]).all()
+        assert (expected[3:] < 10.0 * seen).all()
+
+
+class MeanSurrogate:
+    """Believes the mean of the targets everywhere."""
+
+    def fit(self, rows, targets, scale, generator):  # noqa: ARG002
+        return mixture(SharedSlope(lambda where: np.zeros(len(where)), level=float(targets.mean())))
+
+
+def test_a_trial_costs_at_most_its_cautious_effort_in_nine_cases_of_ten():
+    belief = timed_belief([3600.0, 7200.0], mean=1.0, variance=0.25)
+    median, spread = np.exp(1.0) * np.array([1.0, 2.0]), np.sqrt(0.25 + 1e-6)
+    np.testing.assert_allclose(
+        belief.cautious_effort(everywhere(belief)), median * np.exp(norm.ppf(0.9) * spread), rtol=1e-4
+    )
+
+
 def test_nothing_can_be_believed_before_something_is_measured():
     space = space_of(2)
     problem = problem_of(space, maximize="accuracy")
@@ -268,7 +298,7 @@ def test_the_least_cost_has_a_target_at_every_fraction():
     ]
     quantities = {
         "accuracy": (LOGIT, gaussian_over(space, 0.0)),
-        "time": (LOG, gaussian_over(space, np.log(1800.0))),
+        "time": (LOG, gaussian_of_times(space, np.full(9, 1800.0))),
     }
     belief = belief_of(problem_of(space, "accuracy >= 0.8", minimize="cost"), quantities, measurements)
     assert len(belief.targets) == 9

@@ -42,7 +42,10 @@ def random_belief(seed, count=6, *constraints):
     generator = np.random.default_rng(seed)
     space = space_of(count, generator.uniform(1000.0, 4000.0, count).tolist())
     quantities = {
-        name: (transform, gaussian_over(space, generator.normal(size=2 * count), random_covariance(2 * count, generator), 0.1))
+        name: (
+            transform,
+            gaussian_over(space, generator.normal(size=2 * count), random_covariance(2 * count, generator), 0.1),
+        )
         for name, transform in (("score", IDENTITY), ("time", LOG))
     }
     return belief_of(problem_of(space, *constraints), quantities)
@@ -152,7 +155,9 @@ def test_the_information_about_two_contenders_is_that_of_the_closed_form(seed, r
         moves = (matrix[candidate, A_FULL] - matrix[candidate, B_FULL]) / np.sqrt(matrix[candidate, candidate] + 0.05)
         after = norm.cdf((difference + moves * points[:, 0]) / np.sqrt(variance - moves**2))
         gain = entropy_of(before, 1.0 - before) - weights @ [entropy_of(p, 1.0 - p) for p in after]
-        tolerance = error_of_entropy(MANY, before, 1.0 - before) + max(error_of_entropy(MANY, p, 1.0 - p) for p in after)
+        tolerance = error_of_entropy(MANY, before, 1.0 - before) + max(
+            error_of_entropy(MANY, p, 1.0 - p) for p in after
+        )
         assert score == pytest.approx(max(gain, 0.0), abs=4.0 * tolerance)
 
 
@@ -351,9 +356,7 @@ def test_without_constraints_a_failure_nearby_still_lowers_the_chance_of_the_nex
     """Whoever is recommended must also run."""
     space = space_of(2)
     quantities = {"score": (IDENTITY, gaussian_over(space, [0.0, 0.0, 0.0, 9.0]))}
-    belief = belief_of(
-        problem_of(space), quantities, [measurement(0, 0.5, score=DEEP_FLOOR)], failures=[(1, 0.5)]
-    )
+    belief = belief_of(problem_of(space), quantities, [measurement(0, 0.5, score=DEEP_FLOOR)], failures=[(1, 0.5)])
     outlook = outlook_of(belief, [0], contenders_at_most=1)
     assert 0.0 < belief.running_at_targets[outlook.contenders[0]] < 1.0
     assert ChanceIncumbentFeasible().score(outlook)[0] == belief.running_at_targets[outlook.contenders[0]]

@@ -37,7 +37,10 @@ def random_belief(seed, count=5, *constraints, floor=-100.0, transform=IDENTITY,
     generator = np.random.default_rng(seed)
     space = space_of(count)
     quantities = {
-        name: (one, gaussian_over(space, generator.normal(size=2 * count), random_covariance(2 * count, generator), 0.2))
+        name: (
+            one,
+            gaussian_over(space, generator.normal(size=2 * count), random_covariance(2 * count, generator), 0.2),
+        )
         for name, one in (("score", transform), ("time", LOG))
     }
     seen = [measurement(0, 0.5, score=floor if score is None else score, time=1.0)]
@@ -78,7 +81,9 @@ def test_an_answer_that_cannot_change_the_choice_has_exactly_no_value():
     generator = np.random.default_rng(6)
     space = space_of(3)
     mean = np.array([0.0, 0.0, 0.0, 50.0, 0.1, -0.3])
-    belief = belief_of(problem_of(space), {"score": (IDENTITY, gaussian_over(space, mean, random_covariance(6, generator)))})
+    belief = belief_of(
+        problem_of(space), {"score": (IDENTITY, gaussian_over(space, mean, random_covariance(6, generator)))}
+    )
     np.testing.assert_array_equal(ValueOfRecommendation().score(outlook_of(belief)), 0.0)
 
 
@@ -140,7 +145,9 @@ def test_with_a_limit_the_value_is_of_the_goal_times_the_chance_to_meet_it(seed)
     scores = ValueOfRecommendation(roots).score(outlook_of(belief, [0, 3, 5]))
     generator = np.random.default_rng([seed, 2])
     score, time = known(belief, "score"), known(belief, "time")
-    today = (score.mean[targets] + 6.0) * norm.cdf((np.log(1.5) - time.mean[targets]) / np.sqrt(np.diag(time.matrix)[targets]))
+    today = (score.mean[targets] + 6.0) * norm.cdf(
+        (np.log(1.5) - time.mean[targets]) / np.sqrt(np.diag(time.matrix)[targets])
+    )
     for candidate, found in zip([0, 3, 5], scores, strict=True):
         worth = score.mean[targets] + 6.0 + generator.normal(size=(MANY, 1)) * movement_of(score, candidate, targets)
         moves = movement_of(time, candidate, targets)

@@ -22,6 +22,9 @@ from trimtuner.problem.history import History, Measurement
 from trimtuner.problem.problem import COST, TIME, Constraint, Problem
 from trimtuner.problem.space import Pool
 
+_GROWTH_EXPONENT = (
+    0.8  # time ~ fraction^0.8 before any evidence: most jobs have a fixed part, few grow faster than the data
+)
 _BILLED_TIME = "billed time"  # seconds: what the cost amounts to at the configuration's price
 
 
@@ -89,7 +92,8 @@ class Belief:
             transform = _transform_of(problem, name, column)
             # Seeded without the step: a refit must change the belief because of evidence, not by other draws.
             generator = np.random.default_rng([seed, number])
-            posterior = surrogate.fit(places.rows, transform.forward(column), transform.scale, generator)
+            targets = transform.forward(column) - _usual_growth(name, places)
+            posterior = surrogate.fit(places.rows, targets, transform.scale, generator)
             if len(pending):
                 posterior = posterior.condition(pending.rows, posterior.predict(pending.rows).mean)
             quantities[name] = Quantity(transform, posterior)
@@ -110,10 +114,11 @@ class Belief:
         return self.quantities[self.quantity_name(metric)]
 
     def offset(self, metric: str, places: Places) -> Floats:
-        """What is added to the quantity's model to read the metric: the log price for cost, else nothing."""
+        """What is known beforehand and added to the quantity's model: usual growth with the data, and the log price."""
+        growth = _usual_growth(self.quantity_name(metric), places)
         if metric == COST and self.pool.prices_per_hour is not None:
-            return np.asarray(np.log(self.pool.prices_per_hour[places.positions] / 3600.0))
-        return np.zeros(len(places))
+            return growth + np.log(self.pool.prices_per_hour[places.positions] / 3600.0)
+        return growth
 
     def predict(self, metric: str, places: Places) -> Prediction:
         """The metric on its transformed scale."""
@@ -128,6 +133,13 @@ class Belief:
     def effort_metric(self) -> str:
         """What a trial is charged by: money where it is known, else time."""
         return COST if self.quantity_name(COST) in self.quantities else TIME
+
+    def cautious_effort(self, places: Places) -> Floats:
+        """What a trial there will cost at most, in nine cases of ten."""
+        metric = self.effort_metric
+        mean, variance = self.predict(metric, places)
+        spread = variance + self.quantity_of(metric).posterior.noise_variance
+        return self.quantity_of(metric).transform.inverse(mean + 1.2816 * np.sqrt(spread))
 
     def chance(self, constraint: Constraint, prediction: Prediction) -> Floats:
         """The probability that the metric is within the limit, from its transformed prediction."""
@@ -229,6 +241,13 @@ class Belief:
         if metric == COST and self.pool.prices_per_hour is not None:
             return _BILLED_TIME if _BILLED_TIME in self.quantities else TIME
         return metric
+
+
+def _usual_growth(name: str, places: Places) -> Floats:
+    """How time and cost grow with the data when nothing is known: a model that has seen one fraction starts there."""
+    if name in (TIME, COST, _BILLED_TIME):
+        return np.asarray(_GROWTH_EXPONENT * np.log(places.fractions))
+    return np.zeros(len(places))
 
 
 def _transform_of(problem: Problem, name: str, values: Floats) -> Transform:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -84,16 +85,17 @@ class SearchByDirect:
 
         visited = _Visited(outlook, score_of, _count(self.share, outlook))
         dimension = visited.box.shape[1]
-        direct(
-            visited.cost_at,
-            [(0.0, 1.0)] * dimension,
-            maxfun=20 * visited.allowed,
-            maxiter=10_000,
-            locally_biased=False,
-            vol_tol=0.0,
-            len_tol=0.0,
-            callback=visited.stop_when_full,
-        )
+        with suppress(StopIteration):  # scipy passes on what the callback raises
+            direct(
+                visited.cost_at,
+                [(0.0, 1.0)] * dimension,
+                maxfun=20 * visited.allowed,
+                maxiter=10_000,
+                locally_biased=False,
+                vol_tol=0.0,
+                len_tol=0.0,
+                callback=visited.stop_when_full,
+            )
         return visited.positions
 
 
@@ -195,4 +197,5 @@ def _evolve(visited: _Visited, generator: np.random.Generator) -> bool:
 
 
 def _count(share: float, outlook: Outlook) -> int:
-    return max(1, min(len(outlook.candidates), math.ceil(share * len(outlook.candidates))))
+    exact = round(share * len(outlook.candidates), 9)  # 0.07 × 100 is 7, not a little more
+    return max(1, min(len(outlook.candidates), math.ceil(exact)))

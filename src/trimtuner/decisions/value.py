@@ -17,6 +17,7 @@ from trimtuner.decisions.entropy import chance_after, goal_after
 from trimtuner.decisions.outlook import Outlook, quadrature
 
 _CHUNK_CELLS = 60_000  # (candidate, contender) cells at a time, to stay in the processor's cache
+_ROUNDING = 1e-12  # relative
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,9 @@ class ValueOfRecommendation(Acquisition):
             self._value_after(outlook, slice(start, start + chunk))
             for start in range(0, len(outlook.candidates), chunk)
         ]
-        return np.asarray(np.maximum(np.concatenate(after) - before, 0.0))
+        rise = np.concatenate(after) - before
+        # What rounding alone would leave is no value: 1e-16 over the cost must not choose the trial.
+        return np.where(rise > _ROUNDING * before, rise, 0.0)
 
     def _value_after(self, outlook: Outlook, part: slice) -> Floats:
         """The expected value of the best contender after the answer of each candidate in the part."""

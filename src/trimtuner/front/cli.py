@@ -92,7 +92,15 @@ def replay(
     if budget is not None and not budget > 0:
         raise InputError(f"--budget {budget:g} must be above 0; it is in mean full-data runs")
     request = Request(
-        table, tuple(method or ["trimtuner"]), first_seed, seeds, trials, budget, constraint, snapshots, jobs
+        table,
+        tuple(dict.fromkeys(method or ["trimtuner"])),
+        first_seed,
+        seeds,
+        trials,
+        budget,
+        constraint,
+        snapshots,
+        jobs,
     )
     with progress_on_terminal(len(request.methods) * seeds) as advance:
         results = run_replays(request, advance)

@@ -180,6 +180,11 @@ class ClusterAxis:
             [cluster.vm_count for cluster in self._clusters],
             [cluster.market == "spot" for cluster in self._clusters],
         )
+        if len(np.unique(self._columns, axis=0)) < len(self._clusters):
+            # Types that look the same on paper are told apart by their names.
+            names = Choice(cloud.vms).columns_of_values()
+            types = list(cloud.vms)
+            self._columns = np.hstack([self._columns, names[[types.index(c.vm_type) for c in self._clusters]]])
         self.prices_per_hour = np.array([cloud.price_per_hour(cluster) for cluster in self._clusters])
         self._codes = {cluster: code for code, cluster in enumerate(self._clusters)}
 

@@ -89,4 +89,5 @@ class History:
         for outcome in self.failures:
             yield outcome.trial.config, outcome.trial.fraction
         for trial in self.pending:
-            yield trial.config, trial.fraction
+            for fraction in (*trial.snapshots, trial.fraction):
+                yield trial.config, fraction

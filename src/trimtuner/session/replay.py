@@ -116,7 +116,8 @@ class _Scorer:
             table.feasible_values(self._goal.metric, study.problem.constraints, study.problem.target_fractions)
         )
         if not values:
-            raise InputError(f"no configuration of table {table.name!r} meets {', '.join(table.constraints)}")
+            limits = ", ".join(constraint.text for constraint in study.problem.constraints)
+            raise InputError(f"no configuration of table {table.name!r} meets {limits}")
         self._best = max(values) if self._goal.sign > 0 else min(values)
 
     def moment(self, trial: Trial, recommendation: Recommendation | None, ask_seconds: float) -> Moment:

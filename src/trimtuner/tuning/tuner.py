@@ -10,7 +10,7 @@ from trimtuner.decisions.designs import Step
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.errors import SearchOver
 from trimtuner.problem.axes import Configuration
-from trimtuner.problem.history import History, Trial
+from trimtuner.problem.history import History, Origin, Trial
 from trimtuner.problem.problem import Problem
 from trimtuner.problem.space import Pool
 from trimtuner.tuning.recipe import Recipe
@@ -27,6 +27,8 @@ def ask(problem: Problem, recipe: Recipe, history: History, seed: int, belief: B
     if step is not None:
         return _trial(pool, history, step, "design")
     candidates = _untested(problem, pool, history)
+    if not history.measurements:
+        return _trial(pool, history, _random_step(candidates, (seed, history.next_number)), "random")
     if belief is None:
         belief = believe(problem, recipe, history, seed)
     candidates = _affordable(belief, candidates, history)
@@ -80,16 +82,16 @@ def _untested(problem: Problem, pool: Pool, history: History) -> Places:
 
 
 def _affordable(belief: Belief, candidates: Places, history: History) -> Places:
-    """Candidates whose expected cost fits what is left of the budget, pending trials paid for."""
+    """Candidates that very likely fit what is left of the budget, pending trials paid for."""
     budget = belief.problem.budget
     if budget is None:
         return candidates
-    cost = belief.expected(belief.effort_metric, candidates)
+    cost = belief.cautious_effort(candidates)
     left = budget - history.spent - _pending_cost(belief, history)
     fits = cost <= left
     if not fits.any():
         raise SearchOver(
-            f"the budget of {budget:g} USD has {max(left, 0.0):.4g} left, and the cheapest trial is expected to cost "
+            f"the budget of {budget:g} USD has {max(left, 0.0):.4g} left, and the cheapest trial may cost "
             f"{cost.min():.4g}; raise the budget, or take the recommendation"
         )
     return candidates.at(np.nonzero(fits)[0])
@@ -100,7 +102,7 @@ def _pending_cost(belief: Belief, history: History) -> float:
         return 0.0
     positions = np.array([belief.pool.position(trial.configuration) for trial in history.pending])
     places = Places(belief.pool, positions, np.array([trial.fraction for trial in history.pending]))
-    return float(belief.expected(belief.effort_metric, places).sum())
+    return float(belief.cautious_effort(places).sum())
 
 
 def _best_candidate(recipe: Recipe, belief: Belief, candidates: Places, seed: tuple[int, int]) -> int:
@@ -141,11 +143,18 @@ def _snapshots(problem: Problem, pool: Pool, history: History, position: int, fr
     return tuple(f for f in problem.space.fractions if f < fraction and (position, f) not in tested)
 
 
-def _trial(pool: Pool, history: History, step: Step, origin: str) -> Trial:
+def _random_step(candidates: Places, seed: tuple[int, int]) -> Step:
+    """Something at the smallest fraction, for when the design is done and nothing has come back from it yet."""
+    smallest = np.nonzero(candidates.fractions == candidates.fractions.min())[0]
+    chosen = int(np.random.default_rng([*seed, 2]).choice(smallest))
+    return Step(int(candidates.positions[chosen]), float(candidates.fractions[chosen]))
+
+
+def _trial(pool: Pool, history: History, step: Step, origin: Origin) -> Trial:
     return Trial(
         number=history.next_number,
         config=pool.configuration(step.position),
         fraction=step.fraction,
         snapshots=step.snapshots,
-        origin="design" if origin == "design" else "model",
+        origin=origin,
     )

@@ -1,0 +1,146 @@
+"""What each filter keeps; what all of them promise is in test_filter_contract."""
+
+import math
+
+import numpy as np
+import pytest
+from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_over, measurement, outlook_of, problem_of, space_of
+
+from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy
+from trimtuner.decisions.filters import (
+    ClimbAsEarned,
+    HighestConstrainedAccuracy,
+    KeepAll,
+    KeepRandom,
+    SearchByCMAES,
+    SearchByDirect,
+)
+from trimtuner.problem.history import Measurement
+from trimtuner.problem.parameters import Choice
+from trimtuner.problem.space import Space
+
+SIDE = 30
+
+
+def grid_outlook(fractions=(1.0,)):
+    """A square grid of configurations."""
+    space = Space({"a": Choice(range(SIDE)), "b": Choice(range(SIDE))}, fractions=fractions)
+    belief = belief_of(
+        problem_of(space),
+        {"score": (IDENTITY, gaussian_over(space, 0.0)), "time": (LOG, gaussian_over(space, 0.0))},
+        [Measurement({"a": 0, "b": 0}, 1.0, {"score": 0.0, "time": 1.0})],
+    )
+    return outlook_of(belief)
+
+
+def hill(outlook, *top):
+    """Minus the squared distance from the top, and a count of how often it was asked."""
+    heights = -((outlook.candidates.rows[:, : len(top)] - np.array(top)) ** 2).sum(axis=1)
+    asked = []
+
+    def score_of(positions):
+        asked.extend(positions.tolist())
+        return heights[positions]
+
+    return heights, asked, score_of
+
+
+def timed_outlook(log_times, spent):
+    space = space_of(len(log_times), fractions=(1.0,))
+    quantities = {
+        "score": (IDENTITY, gaussian_over(space, 0.0)),
+        "time": (LOG, gaussian_over(space, log_times, 0.0)),
+    }
+    return outlook_of(belief_of(problem_of(space), quantities, spent=spent))
+
+
+def keep(one, outlook, score_of=None, seed=0):
+    return one.keep(outlook, score_of or (lambda positions: np.zeros(len(positions))), np.random.default_rng(seed))
+
+
+def test_keep_all_keeps_all():
+    np.testing.assert_array_equal(keep(KeepAll(), timed_outlook([0.0] * 7, 1.0)), np.arange(7))
+
+
+# --- CEA
+
+
+def test_the_highest_constrained_accuracies_are_kept():
+    generator = np.random.default_rng(3)
+    space = space_of(40, [3600.0] * 40, fractions=(1.0,))
+    quantities = {
+        "score": (IDENTITY, gaussian_over(space, generator.uniform(0.1, 1.0, 40))),
+        "time": (LOG, gaussian_over(space, generator.normal(size=40))),
+    }
+    belief = belief_of(problem_of(space, "cost <= 1"), quantities, [measurement(0, 0.5, score=0.1, time=1.0, cost=1.0)])
+    outlook = outlook_of(belief)
+    kept = keep(HighestConstrainedAccuracy(0.25), outlook)
+    scores = ConstrainedExpectedAccuracy().score(outlook)
+    assert len(kept) == 10
+    assert scores[kept].min() > np.delete(scores, kept).max()
+
+
+def test_candidates_alike_in_constrained_accuracy_are_kept_at_random():
+    outlook = timed_outlook([0.0] * 50, 1.0)
+    first, second = (keep(HighestConstrainedAccuracy(0.1), outlook, seed=seed) for seed in (0, 1))
+    assert len(first) == len(second) == 5
+    assert set(first.tolist()) != set(second.tolist())
+    assert set(first.tolist()) != set(range(5))
+
+
+@pytest.mark.parametrize("share", [0.07, 0.1, 0.28, 0.29, 0.55, 0.57])
+def test_a_share_of_a_hundred_is_a_whole_number_whatever_the_rounding(share):
+    """0.07 × 100 is 7.000000000000001 to the machine."""
+    assert len(keep(KeepRandom(share), timed_outlook([0.0] * 100, 1.0))) == round(100 * share)
+
+
+# --- climbing
+
+
+def test_climbing_keeps_what_costs_at_most_its_share_of_what_was_spent():
+    """A tenth of 1000 s."""
+    outlook = timed_outlook(np.log([1.0, 50.0, 99.9, 100.1, 800.0]), spent=1000.0)
+    np.testing.assert_array_equal(keep(ClimbAsEarned(0.1), outlook), [0, 1, 2])
+
+
+def test_climbing_keeps_what_costs_up_to_twice_the_cheapest_however_little_was_spent():
+    outlook = timed_outlook(np.log([100.0, 199.9, 200.1, 101.0]), spent=1e-6)
+    np.testing.assert_array_equal(keep(ClimbAsEarned(0.1), outlook), [0, 1, 3])
+
+
+def test_the_more_was_spent_the_higher_one_may_climb():
+    log_times = np.linspace(0.0, 10.0, 21)
+    counts = [len(keep(ClimbAsEarned(0.3), timed_outlook(log_times, spent))) for spent in (1.0, 10.0, 1e3, 1e6)]
+    assert (np.diff(counts) > 0).all()
+    assert counts[-1] == 21
+
+
+# --- searching
+
+
+@pytest.mark.parametrize("top", [(0.31, 0.72), (0.9, 0.13), (0.5, 0.5)])
+@pytest.mark.parametrize("search", [SearchByDirect(0.15), SearchByCMAES(0.15)], ids=["direct", "cma-es"])
+def test_a_search_of_a_smooth_hill_finds_one_of_the_best_two_percent(search, top):
+    outlook = grid_outlook()
+    heights, _, score_of = hill(outlook, *top)
+    for seed in range(3):
+        kept = keep(search, outlook, score_of, seed)
+        rank = int((heights > heights[kept].max()).sum())
+        assert rank < 0.02 * len(heights)
+
+
+@pytest.mark.parametrize("search", [SearchByDirect(0.15), SearchByCMAES(0.15)], ids=["direct", "cma-es"])
+def test_a_search_scores_no_candidate_twice_and_keeps_exactly_those_it_scored(search):
+    outlook = grid_outlook()
+    _, asked, score_of = hill(outlook, 0.3, 0.6)
+    kept = keep(search, outlook, score_of)
+    assert len(set(asked)) == len(asked) <= math.ceil(0.15 * SIDE**2)
+    assert sorted(asked) == kept.tolist()
+
+
+@pytest.mark.parametrize("search", [SearchByDirect(0.1), SearchByCMAES(0.1)], ids=["direct", "cma-es"])
+def test_a_search_closes_in_on_the_top_better_than_chance(search):
+    outlook = grid_outlook()
+    heights, _, score_of = hill(outlook, 0.2, 0.3)
+    kept = keep(search, outlook, score_of)
+    assert heights[kept].mean() > heights.mean()

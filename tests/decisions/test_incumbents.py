@@ -1,0 +1,93 @@
+"""Incumbents: who is recommended, and to whom ties go."""
+
+import numpy as np
+import pytest
+from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_over, measurement, problem_of, space_of
+from scipy.stats import norm
+
+from trimtuner.decisions.incumbents import BestPredictedFeasible, MostExpected
+
+
+def belief_about(score, chance, seen=()):
+    """Targets with known mean scores (never negative) and chances to meet the one limit, log time ≤ 0."""
+    space = space_of(len(score), fractions=(1.0,))
+    quantities = {
+        "score": (IDENTITY, gaussian_over(space, score)),
+        "time": (LOG, gaussian_over(space, -norm.ppf(chance), 1.0)),
+    }
+    return belief_of(problem_of(space, "time <= 1s"), quantities, seen or [measurement(0, 0.5, score=0.0, time=1.0)])
+
+
+BOTH = pytest.mark.parametrize("rule", [BestPredictedFeasible(0.9), MostExpected()], ids=["trusted", "expected"])
+
+
+def test_the_highest_predicted_goal_among_the_trusted_is_recommended():
+    belief = belief_about([9.0, 5.0, 7.0, 6.0], [0.89, 0.99, 0.91, 0.95])
+    assert BestPredictedFeasible(0.9).choose(belief) == 2
+
+
+def test_exactly_the_confidence_is_enough():
+    belief = belief_about([9.0, 5.0], [0.5, 0.5])
+    assert belief.feasible_at_targets[0] == pytest.approx(0.5)
+    assert BestPredictedFeasible(float(belief.feasible_at_targets[0])).choose(belief) == 0
+
+
+def test_a_lower_confidence_trusts_more():
+    belief = belief_about([9.0, 5.0, 7.0], [0.6, 0.99, 0.8])
+    assert [BestPredictedFeasible(c).choose(belief) for c in (0.95, 0.7, 0.5)] == [1, 2, 0]
+
+
+def test_between_equal_goals_the_surer_is_recommended():
+    assert BestPredictedFeasible(0.9).choose(belief_about([5.0, 5.0, 5.0], [0.92, 0.97, 0.95])) == 1
+
+
+@BOTH
+def test_between_alike_the_first_is_recommended(rule):
+    assert rule.choose(belief_about([1.0, 5.0, 5.0, 5.0], [0.95, 0.95, 0.95, 0.95])) == 1
+
+
+def test_where_nothing_is_trusted_the_one_with_the_most_to_expect_is_recommended():
+    """Worth times chance: 4.5, 5.6, 0.85."""
+    belief = belief_about([9.0, 7.0, 1.0], [0.5, 0.8, 0.85])
+    assert BestPredictedFeasible(0.9).choose(belief) == 1
+
+
+def test_the_most_expected_has_the_highest_worth_times_chance():
+    """3.6, 6.3, 6.4, 1.0: a little doubt costs a little."""
+    belief = belief_about([9.0, 7.0, 8.0, 1.0], [0.4, 0.9, 0.8, 1.0 - 1e-9])
+    assert MostExpected().choose(belief) == 2
+
+
+def test_between_equal_expectations_the_surer_is_recommended():
+    """6 × 0.5 = 3 × 1; measured at the limit, so that both chances are exact."""
+    space = space_of(2, fractions=(1.0,))
+    quantities = {
+        "score": (IDENTITY, gaussian_over(space, [6.0, 3.0])),
+        "time": (LOG, gaussian_over(space, [0.0, 0.0], 1.0)),
+    }
+    seen = [measurement(1, 1.0, score=3.0, time=1.0), measurement(0, 0.5, score=0.0, time=1.0)]
+    belief = belief_of(problem_of(space, "time <= 1s"), quantities, seen)
+    np.testing.assert_array_equal(belief.worth_at_targets * belief.feasible_at_targets, [3.0, 3.0])
+    assert MostExpected().choose(belief) == 1
+
+
+@BOTH
+def test_a_measured_target_over_its_limit_is_not_recommended_however_good(rule):
+    seen = [measurement(0, 1.0, score=100.0, time=1.001)]
+    assert rule.choose(belief_about([100.0, 2.0, 1.0], [0.99, 0.95, 0.97], seen)) == 1
+
+
+@BOTH
+def test_what_is_to_be_minimised_is_recommended_where_it_is_least(rule):
+    space = space_of(3, fractions=(1.0,))
+    quantities = {"time": (LOG, gaussian_over(space, np.log([30.0, 10.0, 20.0]), 0.01))}
+    seen = [measurement(0, 0.5, time=40.0)]
+    assert rule.choose(belief_of(problem_of(space, minimize="time"), quantities, seen)) == 1
+
+
+@BOTH
+def test_a_failed_target_is_not_recommended(rule):
+    space = space_of(3, fractions=(1.0,))
+    quantities = {"score": (IDENTITY, gaussian_over(space, [9.0, 1.0, 2.0]))}
+    seen = [measurement(1, 1.0, score=1.0)]
+    assert rule.choose(belief_of(problem_of(space), quantities, seen, failures=[(0, 1.0)])) != 0
