@@ -9,11 +9,12 @@ from train import FRACTIONS, HYPER_PARAMETERS, PRICE_PER_HOUR, THREADS, train
 
 import trimtuner as tt
 
-CONSTRAINTS = ["cost <= 1e-5 USD", "time <= 0.75s"]  # of one training on all data
-TRIALS = 40
-TUNING_SECONDS = 50  # where machine or trials are slow, this ends the search first
+CONSTRAINTS = ["cost <= 0.00001 USD", "time <= 1s"]  # of one training on all data
+TRIALS = 25
+TUNING_SECONDS = 60  # where machine or trials are slow, this ends the search first
 CONFIGURATIONS = len(THREADS) * math.prod(len(values) for values in HYPER_PARAMETERS.values())
-LINE = "{:>5}  {:<35}  {:>5}  {:>8}  {:>7}  {:>10}  {}"
+MICRO = 1e6  # trainings this small cost millionths of a dollar
+LINE = "{:>5}  {:<35}  {:>5}  {:>8}  {:>7}  {:>11}  {}"
 
 
 def main() -> None:
@@ -41,7 +42,7 @@ def describe_space() -> tt.Space:
 def run_trials(study: tt.Study) -> list[tuple[float, float]]:
     """The share of the data and the cost in USD of each trial, which is printed when it ends."""
     warm_up()
-    print(LINE.format("trial", "configuration", "data", "accuracy", "seconds", "USD so far", "best so far"))
+    print(LINE.format("trial", "configuration", "data", "accuracy", "seconds", "µUSD so far", "best so far"))
     tests: list[tuple[float, float]] = []
     start = time.monotonic()
     while len(tests) < TRIALS and time.monotonic() - start < TUNING_SECONDS:
@@ -71,7 +72,7 @@ def in_short(config: dict) -> str:
 def print_trial(trial: tt.Trial, measured: dict, spent: float, best: tt.Recommendation) -> None:
     accuracy, seconds = f"{measured['accuracy']:.3f}", f"{measured['time']:.3f}"
     data = f"1/{round(1 / trial.fraction)}" if trial.fraction < 1 else "all"
-    cells = [trial.number, in_short(trial.config), data, accuracy, seconds, f"{spent:.1e}"]
+    cells = [trial.number, in_short(trial.config), data, accuracy, seconds, f"{MICRO * spent:.1f}"]
     print(LINE.format(*cells, in_short(best.config)).rstrip(), flush=True)
 
 
@@ -82,23 +83,23 @@ def print_recommendation(best: tt.Recommendation) -> None:
 
 
 def print_check(best: tt.Recommendation, measured: dict) -> None:
-    print("\nTrained once on all data to check:\n            predicted  (interval)                measured")
-    for name, unit in [("accuracy", ""), ("time", "s"), ("cost", "USD")]:
+    print("\nTrained once on all data to check:\n            predicted  (90 % interval)     measured")
+    for name, unit, factor in [("accuracy", "", 1), ("time", "s", 1), ("cost", "µUSD", MICRO)]:
         predicted = getattr(best, name)
-        is_known = predicted.low == predicted.high  # the tuner has tested exactly this
-        interval = "(tested already)" if is_known else f"({predicted.low:.3g} to {predicted.high:.3g})"
-        print(f"  {name:<8}  {predicted.mean:>9.3g}  {interval:<24}  {measured[name]:>8.3g} {unit}")
+        interval = f"({factor * predicted.low:.3g} to {factor * predicted.high:.3g})"
+        print(f"  {name:<8}  {factor * predicted:>9.3g}  {interval:<18}  {factor * measured[name]:>8.3g} {unit}")
 
 
 def print_price_of_search(tests: list[tuple[float, float]], full_cost: float) -> None:
     """What was paid, against an estimate for training every configuration on all data."""
     spent = sum(cost for _, cost in tests)
     # Epochs are fixed, so cost grows in proportion to the data.
-    mean_full_cost = sum(cost / fraction for fraction, cost in tests) / len(tests)
-    all_in_full = CONFIGURATIONS * mean_full_cost
-    print(f"\nThe search cost {spent:.2g} USD: {spent / full_cost:.1f} times a full run of the recommendation.")
-    print(f"Training all {CONFIGURATIONS} configurations in full would have cost about {all_in_full:.2g} USD.")
-    print(f"(An estimate: the {len(tests)} trials scaled up to all data; the tuner's choice is no fair sample.)")
+    everything = CONFIGURATIONS * sum(cost / fraction for fraction, cost in tests) / len(tests)
+    print(
+        f"\nThe search cost {MICRO * spent:.0f} µUSD, as much as {spent / full_cost:.1f} full trainings of its answer."
+    )
+    print(f"Training all {CONFIGURATIONS} configurations in full: about {MICRO * everything:.0f} µUSD,")
+    print(f"{everything / spent:.0f} times as much (an estimate: the mean trial above, scaled up to all of the data).")
 
 
 if __name__ == "__main__":

@@ -69,8 +69,10 @@ class EndedDesign:
 
 
 def simple(problem, acquisition, filter=KeepAll(), **parts):  # noqa: A002, B008
-    parts = {"surrogate": smooth_surrogate(problem), "design": EndedDesign(), **parts}
-    return TRIMTUNER_GP.but(acquisition=acquisition, filter=filter, **parts)
+    surrogate = parts.pop("surrogate", None) or smooth_surrogate(problem)
+    return TRIMTUNER_GP.but(
+        surrogate=surrogate, design=EndedDesign(), acquisition=acquisition, filter=filter, **parts
+    )
 
 
 # --- purity

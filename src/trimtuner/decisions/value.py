@@ -17,7 +17,7 @@ from trimtuner.decisions.entropy import chance_after, goal_after
 from trimtuner.decisions.outlook import Outlook, quadrature
 
 _CHUNK_CELLS = 60_000  # (candidate, contender) cells at a time, to stay in the processor's cache
-_ROUNDING = 1e-12  # relative
+_ROUNDING = 1e-9  # of the worth: less is the error of the arithmetic and of the transforms' own quadrature
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ValueOfRecommendation(Acquisition):
             for start in range(0, len(outlook.candidates), chunk)
         ]
         rise = np.concatenate(after) - before
-        # What rounding alone would leave is no value: 1e-16 over the cost must not choose the trial.
+        # What numerical error alone would leave is no value: 1e-12 over the cost must not choose the trial.
         return np.where(rise > _ROUNDING * before, rise, 0.0)
 
     def _value_after(self, outlook: Outlook, part: slice) -> Floats:
