@@ -171,12 +171,14 @@ def history_of(*outcomes: Outcome, pending: Sequence[Trial] = ()) -> History:
 def belief_of(
     problem,
     quantities: dict[str, tuple[object, object]],
-    measurements=(measurement(0, 0.5, score=DEEP_FLOOR, time=1.0),),
+    measurements=None,
     failures: Sequence[tuple[int, float]] = (),
     spent=1.0,
 ) -> Belief:
-    """A belief from (transform, posterior) pairs; the one default measurement is of no target."""
+    """A belief from (transform, posterior) pairs; the one measurement there is when none are given is of no target."""
     pool = problem.space.pool()
+    if measurements is None:
+        measurements = [measurement(0, 0.5, score=DEEP_FLOOR, time=1.0)]
 
     def rows(pairs):
         return pool.rows_at(np.array([p for p, _ in pairs], dtype=int), np.array([f for _, f in pairs], dtype=float))

@@ -2,6 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import expit
+from scipy.stats import norm
+
 from decisions.fakes import (
     IDENTITY,
     LOG,
@@ -14,12 +20,6 @@ from decisions.fakes import (
     problem_of,
     space_of,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.integrate import quad
-from scipy.special import expit
-from scipy.stats import norm
-
 from trimtuner.decisions.acquisition import Acquisition, ConstrainedExpectedAccuracy, ExpectedCost
 
 numbers = st.lists(st.floats(0.01, 100.0), min_size=4, max_size=4)
@@ -79,9 +79,9 @@ def test_equal_declarations_are_equal_scores():
     assert ExpectedCost() / ConstrainedExpectedAccuracy() != ConstrainedExpectedAccuracy() / ExpectedCost()
 
 
-def test_a_bare_acquisition_has_no_score():
-    with pytest.raises(NotImplementedError):
-        Acquisition().score(any_outlook())
+def test_there_is_no_acquisition_without_a_score():
+    with pytest.raises(TypeError, match="abstract"):
+        Acquisition()
 
 
 # --- expected cost

@@ -2,6 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import expit
+from scipy.stats import lognorm, norm
+
 from decisions.fakes import (
     IDENTITY,
     LOG,
@@ -22,12 +28,6 @@ from decisions.fakes import (
     space_of,
     trial,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.integrate import quad
-from scipy.special import expit
-from scipy.stats import lognorm, norm
-
 from trimtuner.decisions.belief import Belief, Places
 from trimtuner.errors import NoAnswer
 from trimtuner.models.posterior import Prediction
@@ -179,7 +179,9 @@ def test_effort_is_money_where_prices_are_known():
 def test_before_any_evidence_time_and_cost_grow_with_the_data_but_not_as_fast():
     """A model that knows nothing but the mean of what it saw, at a tenth of the data."""
     space = space_of(3, [3.6] * 3, fractions=(0.1, 1.0))
-    history = history_of(told(0, 0.1, accuracy=0.5, time=10.0, cost=0.01), told(1, 0.1, accuracy=0.6, time=10.0, cost=0.01))
+    history = history_of(
+        told(0, 0.1, accuracy=0.5, time=10.0, cost=0.01), told(1, 0.1, accuracy=0.6, time=10.0, cost=0.01)
+    )
     belief = learn(problem_of(space, maximize="accuracy"), history, MeanSurrogate())
     for metric, seen in (("time", 10.0), ("cost", 0.01)):
         expected = belief.expected(metric, everywhere(belief))

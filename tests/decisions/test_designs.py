@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from decisions.fakes import failed, history_of, problem_of, ran, space_of, trial
 from hypothesis import given
 from hypothesis import strategies as st
 
+from decisions.fakes import failed, history_of, problem_of, ran, space_of, trial
 from trimtuner.decisions.designs import CheapStart, OneAcrossFractions
 from trimtuner.problem.history import History, Trial
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
@@ -34,7 +34,7 @@ def run_design(design, problem, seed=0, fails=lambda _: False, reports_snapshots
         if fails(one):
             outcome = outcome_of_failure(problem, one, "oom", {"time": 1.0})
         else:
-            snapshots = {fraction: REPORT for fraction in one.snapshots} if reports_snapshots else {}
+            snapshots = dict.fromkeys(one.snapshots, REPORT) if reports_snapshots else {}
             outcome = outcome_of_success(problem, one, REPORT, snapshots)
         history = history.with_asked(one).with_told(outcome)
     return trials, history
@@ -88,9 +88,7 @@ def test_a_configuration_that_fails_is_replaced(fractions, snapshots):
 def test_a_configuration_that_fails_at_the_last_fraction_is_replaced_from_the_smallest():
     problem = accuracy_problem(20)
     first = next_trial(OneAcrossFractions(), problem, History()).config
-    trials, _ = run_design(
-        OneAcrossFractions(), problem, fails=lambda one: one.config == first and one.fraction == 0.5
-    )
+    trials, _ = run_design(OneAcrossFractions(), problem, fails=lambda one: one.config == first and one.fraction == 0.5)
     assert [one.fraction for one in trials] == [*PAPER[:4], *PAPER[:4]]
 
 
@@ -160,7 +158,9 @@ def test_without_prices_a_cheap_start_draws_from_all():
 
 
 def test_failures_do_not_count_and_the_dearer_follow_when_the_cheap_all_fail():
-    trials, history = run_design(CheapStart(3), accuracy_problem(9, PRICES), fails=lambda one: one.config["x"] in (0, 2, 4))
+    trials, history = run_design(
+        CheapStart(3), accuracy_problem(9, PRICES), fails=lambda one: one.config["x"] in (0, 2, 4)
+    )
     assert {one.config["x"] for one in trials[:3]} == {0, 2, 4}
     assert len(trials) == 6
     assert len(history.measurements) == 3

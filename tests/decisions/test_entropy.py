@@ -6,6 +6,10 @@ Of two contenders the first is best with p = Φ(d / s); after an answer of devia
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
 from decisions.fakes import (
     DEEP_FLOOR,
     IDENTITY,
@@ -18,10 +22,6 @@ from decisions.fakes import (
     random_covariance,
     space_of,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.stats import norm
-
 from trimtuner.decisions import entropy
 from trimtuner.decisions.acquisition import ExpectedCost
 from trimtuner.decisions.entropy import ChanceIncumbentFeasible, InformationAboutBest
@@ -82,7 +82,7 @@ def test_a_candidate_independent_of_every_contender_scores_exactly_zero(roots):
 
 
 def test_a_candidate_that_tells_only_about_infeasible_configurations_tells_nothing():
-    """Each configuration at half data speaks of itself at full data; B's time is a hundred deviations over the limit."""
+    """A configuration at half data speaks of itself at full data; B's time is a hundred deviations over the limit."""
     space = space_of(3)
     covariance = np.eye(6) + 0.9 * (np.eye(6, k=3) + np.eye(6, k=-3))
     quantities = {

@@ -51,3 +51,8 @@ def test_one_more_failure_lowers_the_chance_everywhere_and_one_more_success_rais
     before = ChanceOfRunning.from_trials(ran, failed).at(asked)
     assert (ChanceOfRunning.from_trials(ran, np.vstack([failed, more])).at(asked) <= before + 1e-12).all()
     assert (ChanceOfRunning.from_trials(np.vstack([ran, more]), failed).at(asked) >= before - 1e-12).all()
+
+
+def test_far_from_every_trial_a_job_is_expected_to_run_but_not_for_certain():
+    chance = ChanceOfRunning.from_trials(line(0.0), line(1.0)).at(line(100.0))[0]
+    assert 0.9 < chance < 1.0

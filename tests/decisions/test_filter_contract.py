@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_over, measurement, outlook_of, problem_of, space_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_over, measurement, outlook_of, problem_of, space_of
 from trimtuner.decisions.filters import (
     ClimbAsEarned,
     HighestConstrainedAccuracy,

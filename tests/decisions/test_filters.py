@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_over, measurement, outlook_of, problem_of, space_of
 
+from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_over, measurement, outlook_of, problem_of, space_of
 from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy
 from trimtuner.decisions.filters import (
     ClimbAsEarned,

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_over, measurement, problem_of, space_of
 from scipy.stats import norm
 
+from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_over, measurement, problem_of, space_of
 from trimtuner.decisions.incumbents import BestPredictedFeasible, MostExpected
 
 

@@ -4,6 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from decisions.fakes import (
     IDENTITY,
     LOG,
@@ -15,9 +18,6 @@ from decisions.fakes import (
     random_covariance,
     space_of,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
 from trimtuner.decisions.outlook import quadrature
 
 seeds = st.integers(0, 10_000)
@@ -36,8 +36,7 @@ def random_belief(seed, count=5, noise=0.2, measurements=None):
             gaussian_over(space, generator.normal(size=2 * count), random_covariance(2 * count, generator), noise),
         ),
     }
-    given_measurements = {} if measurements is None else {"measurements": measurements}
-    return belief_of(problem_of(space, "cost <= 0.001", "time <= 5s"), quantities, **given_measurements)
+    return belief_of(problem_of(space, "cost <= 0.001", "time <= 5s"), quantities, measurements)
 
 
 # --- contenders

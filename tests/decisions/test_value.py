@@ -6,6 +6,10 @@ a Φ(d/θ) + b Φ(-d/θ) + θ φ(d/θ) with d = a - b.
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
 from decisions.fakes import (
     IDENTITY,
     LOG,
@@ -18,10 +22,6 @@ from decisions.fakes import (
     random_covariance,
     space_of,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.stats import norm
-
 from trimtuner.decisions import value
 from trimtuner.decisions.value import ValueOfRecommendation
 

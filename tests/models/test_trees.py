@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trimtuner.models.forest import Forest, grow
 from trimtuner.models.kernels import linear_basis, log_basis, quadratic_basis
-from trimtuner.models.trees import BaggedTrees, Forest, grow
+from trimtuner.models.trees import BaggedTrees
 
 COLUMNS = 3
 seeds = st.integers(0, 10_000)

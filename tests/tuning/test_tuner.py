@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+
 from decisions.fakes import (
     Given,
     KnownSurrogate,
@@ -18,7 +19,6 @@ from decisions.fakes import (
     space_of,
     trial,
 )
-
 from trimtuner.decisions.acquisition import ExpectedCost
 from trimtuner.decisions.entropy import InformationAboutBest
 from trimtuner.decisions.filters import HighestConstrainedAccuracy, KeepAll, KeepRandom
@@ -42,7 +42,7 @@ def accuracy_problem(count, *constraints, prices=None, fractions=THREE, budget=N
 
 
 def smooth_surrogate(problem, scale=1.0):
-    """A prior under which neighbours in x and the fractions of one configuration go together; what is seen is learnt."""
+    """A prior under which neighbours in x and the fractions of one configuration go together; it learns."""
     count, fractions = len(problem.space.pool()), problem.space.fractions
     x = np.tile(np.arange(count) / count, len(fractions))
     matrix = scale * np.exp(-0.5 * ((x[:, None] - x) / 0.3) ** 2) + 0.01 * np.eye(len(x))
@@ -70,9 +70,7 @@ class EndedDesign:
 
 def simple(problem, acquisition, filter=KeepAll(), **parts):  # noqa: A002, B008
     surrogate = parts.pop("surrogate", None) or smooth_surrogate(problem)
-    return TRIMTUNER_GP.but(
-        surrogate=surrogate, design=EndedDesign(), acquisition=acquisition, filter=filter, **parts
-    )
+    return TRIMTUNER_GP.but(surrogate=surrogate, design=EndedDesign(), acquisition=acquisition, filter=filter, **parts)
 
 
 # --- purity
@@ -107,7 +105,7 @@ def test_a_trial_is_numbered_by_the_history_and_says_where_it_comes_from():
 
 def test_a_belief_at_hand_spares_the_fit_and_changes_nothing():
     class NeverFits:
-        def fit(self, rows, targets, scale, generator):
+        def fit(self, rows, targets, scale, generator):  # noqa: ARG002
             raise AssertionError("a fit, though the belief was given")
 
     problem = accuracy_problem(8, "cost <= 0.02", prices=[3.6] * 8)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -12,19 +12,12 @@ from trimtuner.decisions.outlook import Outlook
 from trimtuner.models.posterior import Prediction
 
 
-class Score(Protocol):
-    """A number for each candidate."""
+class Acquisition(ABC):
+    """A score for each candidate, with ``*`` and ``/`` to compose them."""
 
+    @abstractmethod
     def score(self, outlook: Outlook) -> Floats:
         """One finite number a candidate."""
-
-
-class Acquisition:
-    """The base that lends ``*`` and ``/`` to scores."""
-
-    def score(self, outlook: Outlook) -> Floats:
-        """One finite number a candidate."""
-        raise NotImplementedError
 
     def __mul__(self, other: Acquisition) -> Acquisition:
         return Times(self, other)

@@ -19,8 +19,8 @@ from trimtuner.errors import NoAnswer
 from trimtuner.models.posterior import Mixture, Prediction, Surrogate
 from trimtuner.models.targets import Transform, transform_for
 from trimtuner.problem.history import History, Measurement
+from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import COST, TIME, Constraint, Problem
-from trimtuner.problem.space import Pool
 
 _GROWTH_EXPONENT = (
     0.8  # time ~ fraction^0.8 before any evidence: most jobs have a fixed part, few grow faster than the data

@@ -9,8 +9,8 @@ import numpy as np
 
 from trimtuner.arrays import Positions
 from trimtuner.problem.history import History
+from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import Problem
-from trimtuner.problem.space import Pool
 
 
 class Step(NamedTuple):

@@ -10,9 +10,10 @@ that a product or a sum costs one pass.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -50,24 +51,34 @@ class Prior:
         return Prior(np.concatenate([self.mean, other.mean]), np.concatenate([self.deviation, other.deviation]))
 
 
-class Kernel(Protocol):
-    """A covariance function with hyper-parameters θ."""
+class Kernel(ABC):
+    """A covariance function with hyper-parameters θ, with ``*`` and ``+`` to compose them."""
 
+    @abstractmethod
     def prior(self, column_count: int) -> Prior:
         """The prior of θ for rows with so many configuration columns."""
 
+    @abstractmethod
     def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
         """Covariance of each of ``rows`` with each of ``others``."""
 
+    @abstractmethod
     def diagonal(self, theta: Floats, rows: Floats) -> Floats:
         """Variance at each row."""
 
+    @abstractmethod
     def pull_back(self, theta: Floats, rows: Floats, weights: Floats) -> Floats:
         """The gradient of Σ W∘K(rows, rows) with respect to θ, for symmetric W."""
 
+    def __mul__(self, other: Kernel) -> Kernel:
+        return Product(self, other)
+
+    def __add__(self, other: Kernel) -> Kernel:
+        return Sum(self, other)
+
 
 @dataclass(frozen=True)
-class Matern52:
+class Matern52(Kernel):
     """Matérn 5/2 over the configuration's columns, a length scale for each; θ = log length scales."""
 
     def prior(self, column_count: int) -> Prior:
@@ -107,7 +118,7 @@ class Matern52:
 
 
 @dataclass(frozen=True)
-class FractionKernel:
+class FractionKernel(Kernel):
     """(1, φ(s)) Θ (1, φ(s'))ᵀ; θ = (log L₁₁, L₂₁, log L₂₂). The first entry is the variance at full data."""
 
     basis: Basis
@@ -139,7 +150,7 @@ class FractionKernel:
 
 
 @dataclass(frozen=True)
-class Product:
+class Product(Kernel):
     """The product of two kernels."""
 
     left: Kernel
@@ -169,7 +180,7 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Sum:
+class Sum(Kernel):
     """The sum of two kernels."""
 
     left: Kernel

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from trimtuner.arrays import Floats, Positions
 from trimtuner.errors import InputError
-from trimtuner.problem.cloud import VM, Cloud, Cluster, built_in_catalog
+from trimtuner.problem.cloud import Cloud, Cluster
 from trimtuner.problem.expressions import Expression, Value
-from trimtuner.problem.parameters import Choice, Float, Int, plain_value
+from trimtuner.problem.machines import machine_columns, scaled_to_unit
+from trimtuner.problem.parameters import Choice, Float, Int
 
 Configuration: TypeAlias = dict[str, Value]
 
 _INACTIVE_COLUMN = 0.5  # in the middle: as far from either end
-_LOG_FROM_RATIO = 8.0  # numbers that span this factor or more are taken in logs when nothing else is said
 
 
 class Axis(Protocol):
@@ -238,7 +238,7 @@ class PriceAxis:
     """A known price as one more column: what is known of machines that are only named."""
 
     def __init__(self, prices_per_hour: Floats) -> None:
-        self._column = _scaled(np.log(prices_per_hour))[:, None]
+        self._column = scaled_to_unit(np.log(prices_per_hour))[:, None]
 
     names: tuple[str, ...] = ()
     required_names: tuple[str, ...] = ()
@@ -265,71 +265,3 @@ class PriceAxis:
 
     def columns_of_configurations(self, configurations: Sequence[Mapping[str, Value]]) -> Floats:  # noqa: ARG002
         return self._column
-
-
-def machine_columns(vms: Sequence[VM], counts: Sequence[int], is_spot: Sequence[bool]) -> Floats:
-    """Machines by what they are: size, memory and price for each vCPU, GPUs, count, vCPUs in all, market."""
-    vcpus = np.array([vm.vcpus for vm in vms], dtype=float)
-    memory = np.array([vm.memory_gib for vm in vms])
-    price = np.array([vm.price_per_hour for vm in vms])
-    gpus = np.array([vm.gpus for vm in vms], dtype=float)
-    count = np.array(counts, dtype=float)
-    facts = [
-        np.log(vcpus),
-        np.log(memory / vcpus),
-        np.log(price / vcpus),
-        np.log1p(gpus),
-        np.log(count),
-        np.log(count * vcpus),
-        np.array(is_spot, dtype=float),
-    ]
-    telling = [_scaled(fact) for fact in facts if np.ptp(fact) > 1e-9]
-    if not telling:
-        return np.zeros((len(vms), 1))
-    return np.column_stack([fact for i, fact in enumerate(telling) if not _repeats(fact, telling[:i])])
-
-
-def _repeats(fact: Floats, earlier: Sequence[Floats]) -> bool:
-    return any(np.allclose(fact, other) for other in earlier)
-
-
-def infer_axes(configurations: Sequence[Configuration], given: dict[str, Choice]) -> tuple[Axis, ...]:
-    """Axes for a bare list of configurations: from ``given``, from the catalogue, or from the values themselves."""
-    for name, choice in given.items():
-        if not isinstance(choice, Choice):
-            raise InputError(f"parameters[{name!r}] is {choice!r}; a list of configurations takes a tt.Choice")
-    names = list(dict.fromkeys(name for configuration in configurations for name in configuration))
-    if not names:
-        raise InputError("the configurations are empty; each needs at least one parameter")
-    for name in given:
-        if name not in names:
-            raise InputError(f"parameters names {name!r}, which no configuration has")
-    return tuple(_inferred_axis(name, configurations, given) for name in names)
-
-
-def _inferred_axis(name: str, configurations: Sequence[Configuration], given: dict[str, Choice]) -> DiscreteAxis:
-    values = _distinct(configuration[name] for configuration in configurations if name in configuration)
-    if name in given:
-        for value in values:
-            given[name].position(value)
-        return DiscreteAxis(name, given[name])
-    choice = Choice(values)
-    catalog = built_in_catalog()
-    if name == "vm_type" and all(value in catalog for value in values):
-        vms = [catalog[str(value)] for value in choice.values]
-        return DiscreteAxis(name, choice, machine_columns(vms, [1] * len(vms), [False] * len(vms)))
-    if choice.scale == "linear":
-        low, high = min(float(v) for v in values), max(float(v) for v in values)
-        if low > 0 and high / low >= _LOG_FROM_RATIO:
-            choice = Choice(values, scale="log")
-    return DiscreteAxis(name, choice)
-
-
-def _distinct(values: Iterable[Value]) -> list[Value]:
-    plain = (plain_value(value) for value in values)
-    return list({(value, isinstance(value, bool)): value for value in plain}.values())
-
-
-def _scaled(numbers: Floats) -> Floats:
-    spread = np.ptp(numbers)
-    return (numbers - numbers.min()) / spread if spread > 1e-9 else np.zeros_like(numbers)

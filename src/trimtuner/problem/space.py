@@ -6,11 +6,10 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 
-from trimtuner.arrays import Booleans, Floats, Positions
+from trimtuner.arrays import Floats
 from trimtuner.errors import InputError, nearest
 from trimtuner.problem.axes import (
     Axis,
@@ -19,50 +18,18 @@ from trimtuner.problem.axes import (
     ContinuousAxis,
     DiscreteAxis,
     PriceAxis,
-    infer_axes,
 )
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Value
+from trimtuner.problem.inference import infer_axes
 from trimtuner.problem.parameters import Choice, Float, Int, Parameter, plain_value
-
-Key: TypeAlias = tuple[Value | tuple[bool] | None, ...]
+from trimtuner.problem.pool import Key, Pool, enumerated_codes
 
 ENUMERATION_LIMIT = 300_000  # above this many configurations, a pool stands for the space
 POOL_SIZE = 1024
 NEIGHBOURS_OF_EACH = 48
 
 _CLOUD_NAMES = ("vm_type", "vm_count", "market")
-
-
-class Pool:
-    """Configurations to choose among, each with its row of numbers and its price per hour."""
-
-    def __init__(
-        self,
-        rows: Floats,
-        prices_per_hour: Floats | None,
-        configuration: Callable[[int], Configuration],
-        key: Callable[[Configuration], Key],
-    ) -> None:
-        self.rows = rows
-        self.prices_per_hour = prices_per_hour
-        self.configuration = configuration
-        self._key = key
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @cached_property
-    def _positions(self) -> dict[Key, int]:
-        return {self._key(self.configuration(position)): position for position in range(len(self))}
-
-    def position(self, configuration: Configuration) -> int:
-        """Where the configuration stands in the pool."""
-        return self._positions[self._key(configuration)]
-
-    def rows_at(self, positions: Positions, fractions: Floats | float) -> Floats:
-        """Rows as the models take them: the configuration's columns, then the fraction."""
-        return np.column_stack([self.rows[positions], np.broadcast_to(fractions, np.shape(positions))])
 
 
 class Space:
@@ -205,7 +172,7 @@ class Space:
     def _whole_pool(self) -> Pool:
         if self._listed is not None:
             return self._pool_of(self._listed, self._listed_prices)
-        codes = _enumerated_codes(self._axes)
+        codes = enumerated_codes(self._axes)
         rows = np.hstack([axis.columns_of_codes(codes[:, i]) for i, axis in enumerate(self._axes)])
         prices = None
         for i, axis in enumerate(self._axes):
@@ -307,38 +274,6 @@ def _axis_of(name: str, parameter: Parameter) -> Axis:
         values = range(parameter.min, parameter.max + 1)
         return DiscreteAxis(name, Choice(values, parameter.scale, parameter.when.text if parameter.when else None))
     return ContinuousAxis(name, parameter)
-
-
-def _enumerated_codes(axes: Sequence[Axis]) -> Positions:
-    """The codes of every configuration, one column an axis; -1 where a parameter is not active."""
-    codes = np.zeros((1, 0), dtype=np.int64)
-    for position, axis in enumerate(axes):
-        active = _active_rows(axes[:position], codes, axis)
-        with_value = np.hstack(
-            [
-                np.repeat(codes[active], int(axis.size), axis=0),
-                np.tile(np.arange(int(axis.size)), int(active.sum()))[:, None],
-            ]
-        )
-        without = np.hstack([codes[~active], np.full((int((~active).sum()), 1), -1)])
-        codes = np.vstack([with_value, without])
-    return codes
-
-
-def _active_rows(earlier: Sequence[Axis], codes: Positions, axis: Axis) -> Booleans:
-    condition = axis.condition
-    if condition is None:
-        return np.ones(len(codes), dtype=bool)
-    named = [i for i, other in enumerate(earlier) if condition.names & set(other.names)]
-    # A condition is asked once for each distinct combination of what it names, not once a configuration.
-    combinations, inverse = np.unique(codes[:, named], axis=0, return_inverse=True)
-    answers = []
-    for combination in combinations:
-        values: Configuration = {}
-        for i, code in zip(named, combination, strict=True):
-            values.update(earlier[i].values_of_code(int(code)))
-        answers.append(condition.holds(values))
-    return np.array(answers, dtype=bool)[inverse.reshape(-1)]
 
 
 def _varying(rows: Floats) -> Floats:

@@ -16,8 +16,6 @@ from trimtuner.models.kernels import (
     FractionKernel,
     Kernel,
     Matern52,
-    Product,
-    Sum,
     linear_basis,
     log_basis,
     quadratic_basis,
@@ -28,7 +26,7 @@ from trimtuner.tuning.recipe import Recipe
 
 def over_fractions(*bases: Basis) -> tuple[Kernel, ...]:
     """For each basis: a trend shared by all configurations, and each configuration's own departure from it."""
-    return tuple(Sum(FractionKernel(basis), Product(Matern52(), FractionKernel(basis))) for basis in bases)
+    return tuple(FractionKernel(basis) + Matern52() * FractionKernel(basis) for basis in bases)
 
 
 # No single shape over the fraction suits all jobs: three are fitted, and weighed by their evidence.

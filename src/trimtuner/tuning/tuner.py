@@ -11,8 +11,8 @@ from trimtuner.decisions.outlook import Outlook
 from trimtuner.errors import SearchOver
 from trimtuner.problem.axes import Configuration
 from trimtuner.problem.history import History, Origin, Trial
+from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import Problem
-from trimtuner.problem.space import Pool
 from trimtuner.tuning.recipe import Recipe
 
 _ANCHORS = 5  # good configurations whose neighbourhood a pool covers

@@ -1,0 +1,51 @@
+"""Axes for a bare list of configurations: how its values become numbers when nobody says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from trimtuner.errors import InputError
+from trimtuner.problem.axes import Axis, Configuration, DiscreteAxis
+from trimtuner.problem.cloud import built_in_catalog
+from trimtuner.problem.expressions import Value
+from trimtuner.problem.machines import machine_columns
+from trimtuner.problem.parameters import Choice, plain_value
+
+_LOG_FROM_RATIO = 8.0  # numbers that span this factor or more are taken in logs
+
+
+def infer_axes(configurations: Sequence[Configuration], given: dict[str, Choice]) -> tuple[Axis, ...]:
+    """Axes for a bare list of configurations: from ``given``, from the catalogue, or from the values themselves."""
+    for name, choice in given.items():
+        if not isinstance(choice, Choice):
+            raise InputError(f"parameters[{name!r}] is {choice!r}; a list of configurations takes a tt.Choice")
+    names = list(dict.fromkeys(name for configuration in configurations for name in configuration))
+    if not names:
+        raise InputError("the configurations are empty; each needs at least one parameter")
+    for name in given:
+        if name not in names:
+            raise InputError(f"parameters names {name!r}, which no configuration has")
+    return tuple(_inferred_axis(name, configurations, given) for name in names)
+
+
+def _inferred_axis(name: str, configurations: Sequence[Configuration], given: dict[str, Choice]) -> DiscreteAxis:
+    values = _distinct(configuration[name] for configuration in configurations if name in configuration)
+    if name in given:
+        for value in values:
+            given[name].position(value)
+        return DiscreteAxis(name, given[name])
+    choice = Choice(values)
+    catalog = built_in_catalog()
+    if name == "vm_type" and all(value in catalog for value in values):
+        vms = [catalog[str(value)] for value in choice.values]
+        return DiscreteAxis(name, choice, machine_columns(vms, [1] * len(vms), [False] * len(vms)))
+    if choice.scale == "linear":
+        low, high = min(float(v) for v in values), max(float(v) for v in values)
+        if low > 0 and high / low >= _LOG_FROM_RATIO:
+            choice = Choice(values, scale="log")
+    return DiscreteAxis(name, choice)
+
+
+def _distinct(values: Iterable[Value]) -> list[Value]:
+    plain = (plain_value(value) for value in values)
+    return list({(value, isinstance(value, bool)): value for value in plain}.values())

@@ -1,0 +1,78 @@
+"""A pool of configurations: all of a space, or those that stand for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from trimtuner.arrays import Booleans, Floats, Positions
+from trimtuner.problem.axes import Axis, Configuration
+from trimtuner.problem.expressions import Value
+
+Key: TypeAlias = tuple[Value | tuple[bool] | None, ...]
+
+
+class Pool:
+    """Configurations to choose among, each with its row of numbers and its price per hour."""
+
+    def __init__(
+        self,
+        rows: Floats,
+        prices_per_hour: Floats | None,
+        configuration: Callable[[int], Configuration],
+        key: Callable[[Configuration], Key],
+    ) -> None:
+        self.rows = rows
+        self.prices_per_hour = prices_per_hour
+        self.configuration = configuration
+        self._key = key
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def _positions(self) -> dict[Key, int]:
+        return {self._key(self.configuration(position)): position for position in range(len(self))}
+
+    def position(self, configuration: Configuration) -> int:
+        """Where the configuration stands in the pool."""
+        return self._positions[self._key(configuration)]
+
+    def rows_at(self, positions: Positions, fractions: Floats | float) -> Floats:
+        """Rows as the models take them: the configuration's columns, then the fraction."""
+        return np.column_stack([self.rows[positions], np.broadcast_to(fractions, np.shape(positions))])
+
+
+def enumerated_codes(axes: Sequence[Axis]) -> Positions:
+    """The codes of every configuration, one column an axis; -1 where a parameter is not active."""
+    codes = np.zeros((1, 0), dtype=np.int64)
+    for position, axis in enumerate(axes):
+        active = _active_rows(axes[:position], codes, axis)
+        with_value = np.hstack(
+            [
+                np.repeat(codes[active], int(axis.size), axis=0),
+                np.tile(np.arange(int(axis.size)), int(active.sum()))[:, None],
+            ]
+        )
+        without = np.hstack([codes[~active], np.full((int((~active).sum()), 1), -1)])
+        codes = np.vstack([with_value, without])
+    return codes
+
+
+def _active_rows(earlier: Sequence[Axis], codes: Positions, axis: Axis) -> Booleans:
+    condition = axis.condition
+    if condition is None:
+        return np.ones(len(codes), dtype=bool)
+    named = [i for i, other in enumerate(earlier) if condition.names & set(other.names)]
+    # A condition is asked once for each distinct combination of what it names, not once a configuration.
+    combinations, inverse = np.unique(codes[:, named], axis=0, return_inverse=True)
+    answers = []
+    for combination in combinations:
+        values: Configuration = {}
+        for i, code in zip(named, combination, strict=True):
+            values.update(earlier[i].values_of_code(int(code)))
+        answers.append(condition.holds(values))
+    return np.array(answers, dtype=bool)[inverse.reshape(-1)]
