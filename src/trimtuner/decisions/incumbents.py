@@ -10,6 +10,8 @@ import numpy as np
 from trimtuner.arrays import Floats
 from trimtuner.decisions.belief import Belief
 
+_BEYOND_DOUBT = 1.645  # deviations: better in 95 % of cases
+
 
 class Incumbent(Protocol):
     """A rule that names one target."""
@@ -34,7 +36,7 @@ class BestPredictedFeasible:
         trusted = feasible >= self.confidence
         if not trusted.any():
             return MostExpected().choose(belief)
-        return _first_best(np.where(trusted, belief.goal_at_targets.mean, -np.inf), feasible)
+        return _unless_proven(belief, _first_best(np.where(trusted, belief.goal_at_targets.mean, -np.inf), feasible))
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,20 @@ class MostExpected:
     def choose(self, belief: Belief) -> int:
         """Ties go to the surer one, then to the first."""
         feasible = belief.feasible_at_targets
-        return _first_best(belief.worth_at_targets * feasible, feasible)
+        return _unless_proven(belief, _first_best(belief.worth_at_targets * feasible, feasible))
+
+
+def _unless_proven(belief: Belief, challenger: int) -> int:
+    """The challenger, unless a target that was measured within all limits is not beaten by it beyond doubt.
+
+    What is proven gives way to evidence, not to a forecast that is a hair better and may yet break a limit.
+    """
+    mean, variance = belief.goal_at_targets
+    proven = [target for target in belief.measured_targets if belief.feasible_at_targets[target] == 1.0]
+    if not proven or challenger in proven:
+        return challenger
+    best = max(proven, key=lambda target: mean[target])
+    return challenger if mean[challenger] - mean[best] >= _BEYOND_DOUBT * np.sqrt(variance[challenger]) else best
 
 
 def _first_best(first: Floats, second: Floats) -> int:
