@@ -91,3 +91,23 @@ def test_a_failed_target_is_not_recommended(rule):
     quantities = {"score": (IDENTITY, gaussian_over(space, [9.0, 1.0, 2.0]))}
     seen = [measurement(1, 1.0, score=1.0)]
     assert rule.choose(belief_of(problem_of(space), quantities, seen, failures=[(0, 1.0)])) != 0
+
+
+@BOTH
+def test_what_is_proven_stays_while_a_forecast_is_better_by_less_than_its_doubt(rule):
+    """Score 10 was measured; 11 is forecast with a deviation of 1, which is better in 84 % of cases only."""
+    seen = [measurement(0, 1.0, score=10.0, time=0.5)]
+    assert rule.choose(belief_about([10.0, 11.0], [0.99, 0.999], seen)) == 0
+
+
+@BOTH
+def test_what_is_proven_gives_way_to_a_forecast_that_is_better_beyond_doubt(rule):
+    """12 with a deviation of 1 is better than 10 in 98 % of cases."""
+    seen = [measurement(0, 1.0, score=10.0, time=0.5)]
+    assert rule.choose(belief_about([10.0, 12.0], [0.99, 0.999], seen)) == 1
+
+
+@BOTH
+def test_a_better_measurement_replaces_what_was_proven_at_once(rule):
+    seen = [measurement(0, 1.0, score=10.0, time=0.5), measurement(1, 1.0, score=10.1, time=0.5)]
+    assert rule.choose(belief_about([10.0, 10.1], [0.99, 0.99], seen)) == 1

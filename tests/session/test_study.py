@@ -708,3 +708,23 @@ def test_a_job_that_always_fails_is_tried_everywhere_and_then_the_search_is_over
     with pytest.raises(tt.SearchOver):
         any(iter(fail_once, "never"))
     assert len(study.history.failures) == 8 * 3
+
+
+def test_a_function_may_return_snapshots_of_smaller_fractions_charged_with_the_run():
+    study = study_of(priced_space(snapshots=True), method="trimtuner-gp")
+
+    def train(config, fraction):
+        snapshots = {smaller: job(config, smaller) for smaller in (0.1, 0.5) if smaller < fraction}
+        return {**job(config, fraction), "snapshots": snapshots}
+
+    study.optimize(train, trials=1)
+    (outcome,) = study.history.outcomes
+    assert [m.fraction for m in outcome.measurements] == [0.1, 0.5]
+    assert study.spent == outcome.measurements[-1].metrics["cost"]
+
+
+def test_snapshots_that_are_no_mapping_are_refused_and_the_time_is_charged():
+    study = study_of(priced_space(snapshots=True))
+    with pytest.raises(tt.InputError, match="snapshots"):
+        study.optimize(lambda config, fraction: {**job(config, fraction), "snapshots": 3}, trials=1)
+    assert study.history.outcomes[0].failed == "bad metric"

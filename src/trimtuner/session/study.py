@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -23,8 +24,11 @@ from trimtuner.tuning import tuner
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recipes import recipe_named
 
-Train = Callable[[dict[str, Value], float], Mapping[str, float]]
+Snapshots: TypeAlias = Mapping[float, Mapping[str, float]]
+Result: TypeAlias = Mapping[str, float | Snapshots]  # metrics, and "snapshots" where the run passed smaller fractions
+Train: TypeAlias = Callable[[dict[str, Value], float], Result]
 
+_SNAPSHOTS = "snapshots"
 _BUGS_NOT_FAILURES = 3  # when the first trials of a loop all raise, it is the function, not the configurations
 _LONGEST_KIND = 64  # characters in the name of a failure
 
@@ -76,7 +80,7 @@ class Study:
         trial: Trial,
         *,
         failed: str | None = None,
-        snapshots: Mapping[float, Mapping[str, float]] | None = None,
+        snapshots: Snapshots | None = None,
         **metrics: float,
     ) -> None:
         """What a trial measured, or how it failed; time in seconds, cost in USD (follows from time and price)."""
@@ -86,7 +90,7 @@ class Study:
         self,
         trial: Trial,
         metrics: Mapping[str, float],
-        snapshots: Mapping[float, Mapping[str, float]],
+        snapshots: Snapshots,
         failed: str | None = None,
     ) -> None:
         """As ``tell``, with the metrics in a mapping."""
@@ -112,8 +116,9 @@ class Study:
     def optimize(self, function: Train, trials: int) -> Recommendation | None:
         """Run ``function(config, fraction) -> metrics`` for up to so many trials, then recommend.
 
-        Time is measured unless returned. An exception is a failed trial, charged and learnt from; if the first
-        few all raise, the last exception is passed on. Ends early when the budget or the space is used up.
+        Time is measured unless returned; ``"snapshots": {0.1: {"accuracy": …, "time": …}}`` may be among the metrics.
+        An exception is a failed trial, charged and learnt from; if the first few all raise, the last exception is
+        passed on. Ends early when the budget or the space is used up.
         """
         if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
             raise InputError(f"trials={trials!r} must be a whole number from 1")
@@ -157,11 +162,19 @@ class Study:
             raise
         return None
 
-    def _tell_result(self, trial: Trial, metrics: Mapping[str, float], elapsed: float) -> None:
-        if not isinstance(metrics, Mapping):
-            raise InputError(f"the function returned {metrics!r}; it must return a dict such as {{'accuracy': 0.91}}")
+    def _tell_result(self, trial: Trial, result: Result, elapsed: float) -> None:
+        if not isinstance(result, Mapping):
+            raise InputError(f"the function returned {result!r}; it must return a dict such as {{'accuracy': 0.91}}")
+        snapshots = result.get(_SNAPSHOTS, {})
+        if not isinstance(snapshots, Mapping):
+            raise InputError(f"snapshots={snapshots!r} must map fractions to metrics: {{0.1: {{'accuracy': 0.8}}}}")
+        metrics: dict[str, float] = {
+            name: value  # type: ignore[misc]  # what is no number is refused, by name, when told
+            for name, value in result.items()
+            if name != _SNAPSHOTS
+        }
         follows_from_cost = COST in metrics and self.problem.space.has_prices
-        self.tell_report(trial, dict(metrics) if follows_from_cost else {TIME: elapsed, **metrics}, {})
+        self.tell_report(trial, metrics if follows_from_cost else {TIME: elapsed, **metrics}, snapshots)
 
     def _require_pending(self, trial: Trial) -> None:
         if not isinstance(trial, Trial):

@@ -1,0 +1,49 @@
+"""Searches on the measurements of the TrimTuner paper: cheaper than its public code, in every seed."""
+
+from functools import cache
+
+import pytest
+
+from trimtuner.engines.table import Table
+from trimtuner.errors import InputError
+from trimtuner.session.replay import replay
+
+# USD until the public code's recommendation is at 90 % of the optimum for good: the median of 10 seeds of its trees.
+PUBLIC_CODE_USD = {"cnn": 1.44, "rnn": 0.242}
+TRIALS = 60
+
+
+@cache
+def table_or_skip(name):
+    try:
+        return Table.find(name)
+    except InputError as error:
+        pytest.skip(f"the paper's table is not here: {error}")
+
+
+def settles_for_less(name, method, seed):
+    settled = replay(table_or_skip(name), method, seed, TRIALS).settled(0.90)
+    return settled is not None and settled < PUBLIC_CODE_USD[name]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("method", ["trimtuner", "trimtuner-dt", "trimtuner-gp"])
+@pytest.mark.parametrize("name", ["cnn", "rnn"])
+def test_a_search_settles_at_90_percent_for_less_than_the_public_code(name, method, seed):
+    assert settles_for_less(name, method, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2000, 2020))
+@pytest.mark.parametrize("method", ["trimtuner", "trimtuner-dt", "trimtuner-gp"])
+@pytest.mark.parametrize("name", ["cnn", "rnn"])
+def test_every_search_settles_at_90_percent_for_less_than_the_public_code(name, method, seed):
+    assert settles_for_less(name, method, seed)
+
+
+def test_two_searches_with_one_seed_are_identical():
+    table = table_or_skip("rnn")
+    first, second = (replay(table, "trimtuner", 7, 12) for _ in range(2))
+    assert [(m.config, m.fraction, m.spent, m.quality) for m in first.moments] == [
+        (m.config, m.fraction, m.spent, m.quality) for m in second.moments
+    ]
