@@ -22,19 +22,24 @@ BOTH = pytest.mark.parametrize("rule", [BestPredictedFeasible(0.9), MostExpected
 
 
 def test_the_highest_predicted_goal_among_the_trusted_is_recommended():
-    belief = belief_about([9.0, 5.0, 7.0, 6.0], [0.89, 0.99, 0.91, 0.95])
-    assert BestPredictedFeasible(0.9).choose(belief) == 2
+    belief = belief_about([5.0, 7.0, 6.0], [0.99, 0.91, 0.95])
+    assert BestPredictedFeasible(0.9).choose(belief) == 1
 
 
-def test_exactly_the_confidence_is_enough():
-    belief = belief_about([9.0, 5.0], [0.5, 0.5])
-    assert belief.feasible_at_targets[0] == pytest.approx(0.5)
-    assert BestPredictedFeasible(float(belief.feasible_at_targets[0])).choose(belief) == 0
+def test_a_chance_below_the_confidence_is_discounted_in_proportion():
+    """9 × 0.63 / 0.9 = 6.3 and 9 × 0.81 / 0.9 = 8.1, against 7 that is trusted."""
+    assert BestPredictedFeasible(0.9).choose(belief_about([9.0, 7.0], [0.63, 0.95])) == 1
+    assert BestPredictedFeasible(0.9).choose(belief_about([9.0, 7.0], [0.81, 0.95])) == 0
+
+
+def test_beyond_the_confidence_more_of_it_counts_for_nothing():
+    assert BestPredictedFeasible(0.9).choose(belief_about([7.0, 7.1], [0.999, 0.91])) == 1
 
 
 def test_a_lower_confidence_trusts_more():
-    belief = belief_about([9.0, 5.0, 7.0], [0.6, 0.99, 0.8])
-    assert [BestPredictedFeasible(c).choose(belief) for c in (0.95, 0.7, 0.5)] == [1, 2, 0]
+    """With 0.5 both are trusted; with 0.9 the first is worth 9 × 0.6 / 0.9 = 6."""
+    belief = belief_about([9.0, 7.0], [0.6, 0.95])
+    assert [BestPredictedFeasible(c).choose(belief) for c in (0.9, 0.5)] == [1, 0]
 
 
 def test_between_equal_goals_the_surer_is_recommended():

@@ -17,6 +17,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from trimtuner.arrays import AnyFloats, Booleans, Floats
 from trimtuner.decisions.acquisition import Acquisition
+from trimtuner.decisions.incumbents import trust
 from trimtuner.decisions.outlook import Outlook, quadrature
 from trimtuner.models.posterior import Prediction
 from trimtuner.problem.problem import Constraint
@@ -76,11 +77,8 @@ class ChanceIncumbentFeasible(Acquisition):
                 shift = deviation[belief.quantity_name(constraint.metric)]
                 feasible = feasible * chance_after(outlook, constraint, everything, shift)
             goal = goal_after(outlook, everything, deviation[belief.quantity_name(belief.problem.goal.metric)])
-            trusted = feasible >= self.confidence
-            # As the incumbent's rule has it: where nothing is trusted, the one with the most to expect.
-            hoped = feasible * belief.worth(Prediction(goal.mean, np.zeros_like(goal.mean)))
-            ranked = np.where(trusted, goal.mean, -np.inf)
-            chosen = np.where(trusted.any(axis=1), ranked.argmax(axis=1), hoped.argmax(axis=1))
+            worth = belief.worth(Prediction(goal.mean, np.zeros_like(goal.mean)))
+            chosen = (worth * trust(feasible, self.confidence)).argmax(axis=1)  # as the incumbent's rule has it
             total += weight * feasible[np.arange(len(feasible)), chosen]
         return total
 

@@ -24,8 +24,8 @@ class Incumbent(Protocol):
 class BestPredictedFeasible:
     """The highest predicted goal among targets whose P(feasible) is at least ``confidence`` (TrimTuner: 0.9).
 
-    Where nothing reaches the confidence, the one with the most to expect: predicted worth times P(feasible). The
-    surest alone would be the tamest configuration, and a hair's breadth in P would swap it for another.
+    Below the confidence a target is not shut out but discounted in proportion. A cliff there would recommend the tamest
+    configuration for good as long as every better one is a hair's breadth short of it.
     """
 
     confidence: float = 0.9
@@ -33,10 +33,7 @@ class BestPredictedFeasible:
     def choose(self, belief: Belief) -> int:
         """Ties go to the surer one, then to the first."""
         feasible = belief.feasible_at_targets
-        trusted = feasible >= self.confidence
-        if not trusted.any():
-            return MostExpected().choose(belief)
-        return _unless_proven(belief, _first_best(np.where(trusted, belief.goal_at_targets.mean, -np.inf), feasible))
+        return _unless_proven(belief, _first_best(belief.worth_at_targets * trust(feasible, self.confidence), feasible))
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,11 @@ class MostExpected:
         """Ties go to the surer one, then to the first."""
         feasible = belief.feasible_at_targets
         return _unless_proven(belief, _first_best(belief.worth_at_targets * feasible, feasible))
+
+
+def trust(feasible: Floats, confidence: float) -> Floats:
+    """1 from the confidence on, and in proportion below it."""
+    return np.asarray(np.minimum(feasible / confidence, 1.0))
 
 
 def _unless_proven(belief: Belief, challenger: int) -> int:
