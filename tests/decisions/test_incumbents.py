@@ -116,3 +116,20 @@ def test_what_is_proven_gives_way_to_a_forecast_that_is_better_beyond_doubt(rule
 def test_a_better_measurement_replaces_what_was_proven_at_once(rule):
     seen = [measurement(0, 1.0, score=10.0, time=0.5), measurement(1, 1.0, score=10.1, time=0.5)]
     assert rule.choose(belief_about([10.0, 10.1], [0.99, 0.99], seen)) == 1
+
+
+@BOTH
+def test_the_previous_recommendation_stays_for_a_forecast_that_is_hardly_better(rule):
+    """10.04 is 0.4 % more than 10."""
+    assert rule.choose(belief_about([10.0, 10.04], [1.0 - 1e-12, 1.0 - 1e-12]), previous=0) == 0
+
+
+@BOTH
+def test_the_previous_recommendation_gives_way_to_a_clearly_better_forecast(rule):
+    assert rule.choose(belief_about([10.0, 10.1], [1.0 - 1e-12, 1.0 - 1e-12]), previous=0) == 1
+
+
+@BOTH
+def test_the_previous_recommendation_gives_way_to_a_measurement_however_little_better(rule):
+    seen = [measurement(1, 1.0, score=10.001, time=0.5)]
+    assert rule.choose(belief_about([10.0, 10.001], [1.0 - 1e-12, 0.99], seen), previous=0) == 1

@@ -34,7 +34,7 @@ def test_a_search_settles_at_90_percent_for_less_than_the_public_code(name, meth
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3000, 3020))
+@pytest.mark.parametrize("seed", range(4000, 4020))
 @pytest.mark.parametrize("method", ["trimtuner", "trimtuner-dt", "trimtuner-gp"])
 @pytest.mark.parametrize("name", ["cnn", "rnn"])
 def test_every_search_settles_at_90_percent_for_less_than_the_public_code(name, method, seed):

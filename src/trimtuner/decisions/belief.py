@@ -18,6 +18,7 @@ from trimtuner.decisions.failures import ChanceOfRunning
 from trimtuner.errors import NoAnswer
 from trimtuner.models.posterior import Mixture, Prediction, Surrogate
 from trimtuner.models.targets import Transform, transform_for
+from trimtuner.problem.axes import Configuration
 from trimtuner.problem.history import History, Measurement
 from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import COST, TIME, Constraint, Problem
@@ -168,14 +169,17 @@ class Belief:
         """Where goal and constraints are meant: what may be recommended."""
         return Places.product(self.pool, self.problem.target_fractions)
 
+    def target_at(self, configuration: Configuration, fraction: float) -> int:
+        """The number of the target at that configuration and fraction."""
+        return self.problem.target_fractions.index(fraction) * len(self.pool) + self.pool.position(configuration)
+
     @cached_property
     def measured_targets(self) -> Mapping[int, Measurement]:
         """Targets that have been measured: there the measurement decides, not the model."""
-        order = {fraction: number for number, fraction in enumerate(self.problem.target_fractions)}
         return {
-            order[m.fraction] * len(self.pool) + self.pool.position(dict(m.configuration)): m
+            self.target_at(dict(m.configuration), m.fraction): m
             for m in self.measurements
-            if m.fraction in order
+            if m.fraction in self.problem.target_fractions
         }
 
     @cached_property

@@ -11,13 +11,14 @@ from trimtuner.arrays import Floats
 from trimtuner.decisions.belief import Belief
 
 _BEYOND_DOUBT = 1.645  # deviations: better in 95 % of cases
+_MARGIN = 0.005  # a recommendation changes for more than this share of its worth
 
 
 class Incumbent(Protocol):
     """A rule that names one target."""
 
-    def choose(self, belief: Belief) -> int:
-        """The position of the target among the belief's targets."""
+    def choose(self, belief: Belief, previous: int | None = None) -> int:
+        """The position of the target among the belief's targets; ``previous`` is the one recommended before."""
 
 
 @dataclass(frozen=True)
@@ -30,25 +31,33 @@ class BestPredictedFeasible:
 
     confidence: float = 0.9
 
-    def choose(self, belief: Belief) -> int:
+    def choose(self, belief: Belief, previous: int | None = None) -> int:
         """Ties go to the surer one, then to the first."""
-        feasible = belief.feasible_at_targets
-        return _unless_proven(belief, _first_best(belief.worth_at_targets * trust(feasible, self.confidence), feasible))
+        return _steady_best(
+            belief, belief.worth_at_targets * trust(belief.feasible_at_targets, self.confidence), previous
+        )
 
 
 @dataclass(frozen=True)
 class MostExpected:
     """The highest predicted worth × P(feasible): a little doubt costs a little, and nothing hangs on a threshold."""
 
-    def choose(self, belief: Belief) -> int:
+    def choose(self, belief: Belief, previous: int | None = None) -> int:
         """Ties go to the surer one, then to the first."""
-        feasible = belief.feasible_at_targets
-        return _unless_proven(belief, _first_best(belief.worth_at_targets * feasible, feasible))
+        return _steady_best(belief, belief.worth_at_targets * belief.feasible_at_targets, previous)
 
 
 def trust(feasible: Floats, confidence: float) -> Floats:
     """1 from the confidence on, and in proportion below it."""
     return np.asarray(np.minimum(feasible / confidence, 1.0))
+
+
+def _steady_best(belief: Belief, scores: Floats, previous: int | None) -> int:
+    """The best score, unless it is a forecast no better than the previous recommendation's by a margin."""
+    best = _unless_proven(belief, _first_best(scores, belief.feasible_at_targets))
+    if previous is None or best in belief.measured_targets:
+        return best
+    return previous if scores[previous] >= (1.0 - _MARGIN) * scores[best] else best
 
 
 def _unless_proven(belief: Belief, challenger: int) -> int:

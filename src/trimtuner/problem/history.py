@@ -23,6 +23,7 @@ class Trial:
     fraction: float
     snapshots: tuple[float, ...] = ()
     origin: Origin = "model"
+    recommended: tuple[Mapping[str, Value], float] | None = None  # configuration and fraction, when this was asked
 
     @property
     def configuration(self) -> Configuration:
@@ -81,6 +82,12 @@ class History:
     def failures(self) -> tuple[Outcome, ...]:
         """Trials that failed through the configuration's fault."""
         return tuple(o for o in self.outcomes if o.failed is not None and o.failed != PREEMPTED)
+
+    @property
+    def last_recommended(self) -> tuple[Mapping[str, Value], float] | None:
+        """What was recommended when the last trial was asked."""
+        trials = (*(outcome.trial for outcome in self.outcomes), *self.pending)
+        return max(trials, key=lambda trial: trial.number).recommended if trials else None
 
     def tested(self) -> Iterator[tuple[Mapping[str, Value], float]]:
         """Every (configuration, fraction) that is measured, failed or under way: not to be asked again."""

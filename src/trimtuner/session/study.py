@@ -111,7 +111,7 @@ class Study:
         with _one_thread():
             belief = self._belief_at_hand() or tuner.believe(self.problem, self.recipe, self.history, self.seed)
             self._last_belief = (self.history, belief)
-            return recommendation_from(belief, self.recipe.incumbent.choose(belief))
+            return recommendation_from(belief, tuner.recommend(self.recipe, belief, self.history))
 
     def optimize(self, function: Train, trials: int) -> Recommendation | None:
         """Run ``function(config, fraction) -> metrics`` for up to so many trials, then recommend.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from trimtuner.arrays import Floats, Positions
@@ -35,7 +37,19 @@ def ask(problem: Problem, recipe: Recipe, history: History, seed: int, belief: B
     chosen = _best_candidate(recipe, belief, candidates, (seed, history.next_number))
     position, fraction = int(candidates.positions[chosen]), float(candidates.fractions[chosen])
     snapshots = _snapshots(problem, pool, history, position, fraction) if recipe.takes_snapshots else ()
-    return _trial(pool, history, Step(position, fraction, snapshots), "model")
+    trial = _trial(pool, history, Step(position, fraction, snapshots), "model")
+    target = belief.targets.at(np.array([recommend(recipe, belief, history)]))
+    recommended = (pool.configuration(int(target.positions[0])), float(target.fractions[0]))
+    return replace(trial, recommended=recommended)
+
+
+def recommend(recipe: Recipe, belief: Belief, history: History) -> int:
+    """The best target as far as is known; what was recommended before stays for want of a reason to change it."""
+    before = history.last_recommended
+    if before is None:
+        return recipe.incumbent.choose(belief)
+    configuration, fraction = before
+    return recipe.incumbent.choose(belief, belief.target_at(dict(configuration), fraction))
 
 
 def believe(problem: Problem, recipe: Recipe, history: History, seed: int) -> Belief:
@@ -50,6 +64,9 @@ def pool_for(problem: Problem, history: History, seed: int) -> Pool:
     keep: dict[object, Configuration] = {}
     for configuration, _ in history.tested():
         keep[problem.space.key(dict(configuration))] = dict(configuration)
+    if history.last_recommended is not None:
+        recommended = dict(history.last_recommended[0])
+        keep[problem.space.key(recommended)] = recommended
     return problem.space.pool(list(keep.values()), _best_measured(problem, history), seed)
 
 
