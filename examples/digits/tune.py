@@ -79,7 +79,7 @@ def print_trial(trial: tt.Trial, measured: dict, spent: float, best: tt.Recommen
 def print_recommendation(best: tt.Recommendation) -> None:
     print(f"\nRecommended: {in_short(best.config)}")
     for constraint, probability in best.feasible.items():
-        print(f"  holds {constraint:<16} with probability {probability:.0%}")
+        print(f"  holds {constraint:<20} with probability {probability:.0%}")
 
 
 def print_check(best: tt.Recommendation, measured: dict) -> None:
@@ -87,6 +87,8 @@ def print_check(best: tt.Recommendation, measured: dict) -> None:
     for name, unit, factor in [("accuracy", "", 1), ("time", "s", 1), ("cost", "µUSD", MICRO)]:
         predicted = getattr(best, name)
         interval = f"({factor * predicted.low:.3g} to {factor * predicted.high:.3g})"
+        if best.is_measured:
+            interval = "(tested already)"
         print(f"  {name:<8}  {factor * predicted:>9.3g}  {interval:<18}  {factor * measured[name]:>8.3g} {unit}")
 
 
