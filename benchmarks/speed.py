@@ -123,7 +123,7 @@ def main() -> None:
         found = in_own_process(name, 288, 44, 5)
         target = f"   must be under {TARGETS[name]}" if name in TARGETS else ""
         print(f"  {name:<28}{found['seconds']:>8.3f}{target}")
-    print("\n20,000 configurations x 5 fractions, 100 observations; must be under 3 s and 2 GiB (but sampled); median of 3")
+    print("\n20,000 configurations x 5 fractions, 100 observations; under 3 s and 2 GiB (but sampled); median of 3")
     for name in RECIPES:
         found = in_own_process(name, 20_000, 100, 3)
         print(f"  {name:<28}{found['seconds']:>8.3f} s{found['peak_gib']:>8.2f} GiB")
