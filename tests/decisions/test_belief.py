@@ -106,6 +106,16 @@ def test_constraints_are_taken_as_independent_so_their_chances_multiply():
     np.testing.assert_allclose(belief.feasible_at_targets, expected)
 
 
+def test_limits_on_cost_and_time_of_one_run_are_met_together_so_the_tighter_decides():
+    """At 3600 USD an hour a second costs a dollar: cost ≤ 40 is time ≤ 40 s, tighter than 60 s."""
+    space = space_of(1, [3600.0], fractions=(1.0,))
+    quantities = {"score": (IDENTITY, gaussian_over(space, [1.0])), "time": (LOG, gaussian_over(space, 4.0, 0.25))}
+    belief = belief_of(problem_of(space, "time <= 60s", "cost <= 40"), quantities)
+    expected = norm.cdf((np.log(40.0) - 4.0) / 0.5)
+    np.testing.assert_allclose(belief.chance_feasible(everywhere(belief)), expected)
+    np.testing.assert_allclose(belief.feasible_at_targets, expected)
+
+
 # --- one quantity or two
 
 

@@ -133,7 +133,11 @@ def test_far_from_all_measurements_the_prior_returns():
 def test_conditioning_equals_having_measured(seed, count):
     """At given hyper-parameters an imagined answer does what a measurement would have done."""
     posterior = _posterior(seed)
-    new_rows, answers, queries = _rows([seed, 4], count), _targets([seed, 4], count), _rows([seed, 5], 7)
+    new_rows, answers, queries = (
+        _rows(seed + 1_000_003, count),
+        _targets(seed + 1_000_003, count),
+        _rows(seed + 2_000_003, 7),
+    )
     measured = ProcessPosterior(
         KERNEL,
         posterior.theta,

@@ -6,7 +6,8 @@ known: its model is that of the billed time, cost × 3600 / price, and the logar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -158,11 +159,21 @@ class Belief:
         return float(self.quantity_of(constraint.metric).transform.forward(np.array(constraint.limit)))
 
     def chance_feasible(self, places: Places) -> Floats:
-        """The probability that a trial there runs and meets every constraint (taken as independent)."""
-        product = self.chance_of_running.at(places.rows)
-        for constraint in self.problem.constraints:
-            product = product * self.chance(constraint, self.predict(constraint.metric, places))
-        return product
+        """The probability that a trial there runs and meets every constraint."""
+        chances = [self.chance(c, self.predict(c.metric, places)) for c in self.problem.constraints]
+        return self.chance_of_running.at(places.rows) * self.chance_of_all(chances)
+
+    def chance_of_all(self, chances: Sequence[Floats]) -> Floats | float:
+        """The probability that all constraints hold, from that of each, in the problem's order.
+
+        Quantities are taken as independent. Limits on one quantity from one side, such as a limit on the cost and one
+        on the time of the same run, are met together or not: the tighter one decides.
+        """
+        tightest: dict[tuple[str, bool], Floats] = {}
+        for constraint, chance in zip(self.problem.constraints, chances, strict=True):
+            side = (self.quantity_name(constraint.metric), constraint.is_upper)
+            tightest[side] = np.minimum(tightest[side], chance) if side in tightest else chance
+        return math.prod(tightest.values())
 
     @cached_property
     def targets(self) -> Places:
@@ -238,7 +249,7 @@ class Belief:
     @cached_property
     def feasible_at_targets(self) -> Floats:
         """The probability that each target runs and meets every constraint."""
-        return np.asarray(self.chances_at_targets.prod(axis=0) * self.running_at_targets)
+        return np.asarray(self.chance_of_all(list(self.chances_at_targets)) * self.running_at_targets)
 
     def quantity_name(self, metric: str) -> str:
         """Which quantity the metric is read from: cost and time may share one."""

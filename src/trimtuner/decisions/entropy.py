@@ -72,10 +72,11 @@ class ChanceIncumbentFeasible(Acquisition):
         running, everything = belief.running_at_targets[outlook.contenders], slice(None)
         for point, weight in zip(points, weights, strict=True):
             deviation = dict(zip(outlook.quantity_names, point.tolist(), strict=True))
-            feasible = np.broadcast_to(running, (len(outlook.candidates), len(running)))
-            for constraint in belief.problem.constraints:
-                shift = deviation[belief.quantity_name(constraint.metric)]
-                feasible = feasible * chance_after(outlook, constraint, everything, shift)
+            chances = [
+                chance_after(outlook, constraint, everything, deviation[belief.quantity_name(constraint.metric)])
+                for constraint in belief.problem.constraints
+            ]
+            feasible = np.broadcast_to(running * belief.chance_of_all(chances), (len(total), len(running)))
             goal = goal_after(outlook, everything, deviation[belief.quantity_name(belief.problem.goal.metric)])
             worth = belief.worth(Prediction(goal.mean, np.zeros_like(goal.mean)))
             chosen = (worth * trust(feasible, self.confidence)).argmax(axis=1)  # as the incumbent's rule has it

@@ -54,8 +54,7 @@ class ValueOfRecommendation(Acquisition):
         running = belief.running_at_targets[outlook.contenders]
         total = np.zeros(len(worths[0]))
         for roots in itertools.product(range(self.roots), repeat=len(names)):
-            value = worths[roots[goal_axis]] * running
-            for chance, axis in zip(chances, axes, strict=True):
-                value = value * chance[roots[axis]]
+            met = belief.chance_of_all([chance[roots[axis]] for chance, axis in zip(chances, axes, strict=True)])
+            value = worths[roots[goal_axis]] * running * met
             total += float(np.prod(weights[list(roots)])) * value.max(axis=1)
         return total

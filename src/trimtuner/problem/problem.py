@@ -165,7 +165,8 @@ def parse_quantity(metric: str, text: str, where: str) -> float:
     units = {TIME: _SECONDS, COST: _DOLLARS}.get(metric, {})
     if unit and unit not in units:
         known = ", ".join(units) if units else "no unit (a plain number)"
-        raise InputError(f"{where}: unknown unit {match['unit']!r}; {metric} takes {known}{nearest(unit, units)}")
+        hint = nearest(unit, units) if units else nearest(metric, (COST, TIME))
+        raise InputError(f"{where}: unknown unit {match['unit']!r}; {metric} takes {known}{hint}")
     value = number * units.get(unit, 1.0)
     if not math.isfinite(value):
         raise InputError(f"{where}: {text!r} is not finite")
