@@ -20,6 +20,7 @@ from trimtuner.errors import NoAnswer
 from trimtuner.models.posterior import Mixture, Prediction, Surrogate
 from trimtuner.models.targets import Transform, transform_for
 from trimtuner.problem.axes import Configuration
+from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import History, Measurement
 from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import COST, TIME, Constraint, Problem
@@ -277,8 +278,8 @@ def _transform_of(problem: Problem, name: str, values: Floats) -> Transform:
     )
 
 
-def _places_of(pool: Pool, pairs: list[tuple[Mapping[str, object], float]]) -> Places:
-    positions = [pool.position(dict(configuration)) for configuration, _ in pairs]  # type: ignore[arg-type]
+def _places_of(pool: Pool, pairs: list[tuple[Mapping[str, Value], float]]) -> Places:
+    positions = [pool.position(dict(configuration)) for configuration, _ in pairs]
     return Places(pool, np.array(positions, dtype=np.int64), np.array([f for _, f in pairs], dtype=float))
 
 
