@@ -10,7 +10,7 @@ from train import FRACTIONS, HYPER_PARAMETERS, PRICE_PER_HOUR, THREADS, train
 import trimtuner as tt
 
 CONSTRAINTS = ["cost <= 0.00001 USD", "time <= 1s"]  # of one training on all data
-TRIALS = 25
+TRIALS = 40
 TUNING_SECONDS = 60  # where machine or trials are slow, this ends the search first
 CONFIGURATIONS = len(THREADS) * math.prod(len(values) for values in HYPER_PARAMETERS.values())
 MICRO = 1e6  # trainings this small cost millionths of a dollar
