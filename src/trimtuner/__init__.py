@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from trimtuner.decisions.stopping import AfterMoney, AfterTime, AfterTrials, LittleImprovement, NotWorthItsPrice
     from trimtuner.errors import InputError, NoAnswer, SearchOver, TrimTunerError
     from trimtuner.problem.cloud import VM, Cloud
     from trimtuner.problem.history import History, Trial
@@ -21,6 +22,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "VM": "problem.cloud",
+    "AfterMoney": "decisions.stopping",
+    "AfterTime": "decisions.stopping",
+    "AfterTrials": "decisions.stopping",
     "Choice": "problem.parameters",
     "Cloud": "problem.cloud",
     "Estimate": "session.recommendation",
@@ -28,7 +32,9 @@ _HOMES = {
     "History": "problem.history",
     "InputError": "errors",
     "Int": "problem.parameters",
+    "LittleImprovement": "decisions.stopping",
     "NoAnswer": "errors",
+    "NotWorthItsPrice": "decisions.stopping",
     "Recommendation": "session.recommendation",
     "SearchOver": "errors",
     "Space": "problem.space",
@@ -39,6 +45,9 @@ _HOMES = {
 
 __all__ = [
     "VM",
+    "AfterMoney",
+    "AfterTime",
+    "AfterTrials",
     "Choice",
     "Cloud",
     "Estimate",
@@ -46,7 +55,9 @@ __all__ = [
     "History",
     "InputError",
     "Int",
+    "LittleImprovement",
     "NoAnswer",
+    "NotWorthItsPrice",
     "Recommendation",
     "SearchOver",
     "Space",

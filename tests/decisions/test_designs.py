@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decisions.fakes import failed, history_of, problem_of, ran, space_of, trial
-from trimtuner.decisions.designs import CheapStart, OneAcrossFractions
+from trimtuner.decisions.designs import CheapStart, AcrossFractions
 from trimtuner.problem.history import History, Trial
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 
@@ -50,7 +50,7 @@ def accuracy_problem(count, prices=None, fractions=PAPER, snapshots=False):
 @given(seeds)
 def test_with_snapshots_one_run_at_half_the_data_measures_four_fractions_and_is_charged_once(seed):
     problem = accuracy_problem(20, [3600.0] * 20, snapshots=True)
-    trials, history = run_design(OneAcrossFractions(), problem, seed)
+    trials, history = run_design(AcrossFractions(), problem, seed)
     assert [(one.fraction, one.snapshots) for one in trials] == [(0.5, PAPER[:3])]
     assert [m.fraction for m in history.measurements] == list(PAPER[:4])
     assert history.spent == 10.0
@@ -58,7 +58,7 @@ def test_with_snapshots_one_run_at_half_the_data_measures_four_fractions_and_is_
 
 @given(seeds)
 def test_without_snapshots_one_configuration_is_run_at_four_fractions_from_the_smallest(seed):
-    trials, history = run_design(OneAcrossFractions(), accuracy_problem(20, [3600.0] * 20), seed)
+    trials, history = run_design(AcrossFractions(), accuracy_problem(20, [3600.0] * 20), seed)
     assert [one.fraction for one in trials] == list(PAPER[:4])
     assert len({one.config["x"] for one in trials}) == 1
     assert history.spent == 40.0
@@ -66,8 +66,8 @@ def test_without_snapshots_one_configuration_is_run_at_four_fractions_from_the_s
 
 def test_the_configuration_is_drawn_by_the_seed():
     problem = accuracy_problem(20)
-    chosen = [next_trial(OneAcrossFractions(), problem, History(), seed).config["x"] for seed in range(40)]
-    again = [next_trial(OneAcrossFractions(), problem, History(), seed).config["x"] for seed in range(40)]
+    chosen = [next_trial(AcrossFractions(), problem, History(), seed).config["x"] for seed in range(40)]
+    again = [next_trial(AcrossFractions(), problem, History(), seed).config["x"] for seed in range(40)]
     assert chosen == again
     assert len(set(chosen)) > 10
 
@@ -76,9 +76,9 @@ def test_the_configuration_is_drawn_by_the_seed():
 @pytest.mark.parametrize("fractions", [PAPER, (0.5, 1.0), (1.0,)])
 def test_a_configuration_that_fails_is_replaced(fractions, snapshots):
     problem = accuracy_problem(20, fractions=fractions, snapshots=snapshots)
-    whole, _ = run_design(OneAcrossFractions(), problem)
+    whole, _ = run_design(AcrossFractions(), problem)
     broken = whole[0].config
-    trials, history = run_design(OneAcrossFractions(), problem, fails=lambda one: one.config == broken)
+    trials, history = run_design(AcrossFractions(), problem, fails=lambda one: one.config == broken)
     assert trials[0].config == broken
     assert len({one.config["x"] for one in trials}) == 2
     assert [(one.fraction, one.snapshots) for one in trials[1:]] == [(one.fraction, one.snapshots) for one in whole]
@@ -87,8 +87,8 @@ def test_a_configuration_that_fails_is_replaced(fractions, snapshots):
 
 def test_a_configuration_that_fails_at_the_last_fraction_is_replaced_from_the_smallest():
     problem = accuracy_problem(20)
-    first = next_trial(OneAcrossFractions(), problem, History()).config
-    trials, _ = run_design(OneAcrossFractions(), problem, fails=lambda one: one.config == first and one.fraction == 0.5)
+    first = next_trial(AcrossFractions(), problem, History()).config
+    trials, _ = run_design(AcrossFractions(), problem, fails=lambda one: one.config == first and one.fraction == 0.5)
     assert [one.fraction for one in trials] == [*PAPER[:4], *PAPER[:4]]
 
 
@@ -96,37 +96,37 @@ def test_a_configuration_that_fails_at_the_last_fraction_is_replaced_from_the_sm
 @pytest.mark.parametrize("snapshots", [True, False])
 def test_a_failure_after_the_design_does_not_start_it_again(snapshots, reports_snapshots):
     problem = accuracy_problem(20, snapshots=snapshots)
-    trials, history = run_design(OneAcrossFractions(), problem, reports_snapshots=reports_snapshots)
+    trials, history = run_design(AcrossFractions(), problem, reports_snapshots=reports_snapshots)
     full = Trial(history.next_number, trials[0].config, 1.0)
     after = history.with_asked(full).with_told(outcome_of_failure(problem, full, "oom", {"time": 1.0}))
-    assert next_trial(OneAcrossFractions(), problem, after) is None
+    assert next_trial(AcrossFractions(), problem, after) is None
 
 
 def test_a_run_that_did_not_report_its_snapshots_is_not_run_again():
     problem = accuracy_problem(20, snapshots=True)
-    trials, history = run_design(OneAcrossFractions(), problem, reports_snapshots=False)
+    trials, history = run_design(AcrossFractions(), problem, reports_snapshots=False)
     assert len(trials) == 1
     assert len(history.measurements) == 1
 
 
 def test_measurements_from_elsewhere_complete_the_design():
     problem = accuracy_problem(20)
-    first = next_trial(OneAcrossFractions(), problem, History()).config["x"]
+    first = next_trial(AcrossFractions(), problem, History()).config["x"]
     other = (first + 1) % 20
     history = history_of(*[ran(n, other, fraction, **REPORT) for n, fraction in enumerate(PAPER[:4])])
-    assert next_trial(OneAcrossFractions(), problem, history) is None
+    assert next_trial(AcrossFractions(), problem, history) is None
 
 
 def test_a_trial_under_way_is_not_asked_again():
     problem = accuracy_problem(20)
-    first = next_trial(OneAcrossFractions(), problem, History())
-    second = next_trial(OneAcrossFractions(), problem, History().with_asked(first))
+    first = next_trial(AcrossFractions(), problem, History())
+    second = next_trial(AcrossFractions(), problem, History().with_asked(first))
     assert second.config == first.config
     assert second.fraction == PAPER[1]
 
 
 def test_the_design_ends_when_every_configuration_has_failed():
-    trials, history = run_design(OneAcrossFractions(), accuracy_problem(5), fails=lambda _: True)
+    trials, history = run_design(AcrossFractions(), accuracy_problem(5), fails=lambda _: True)
     assert len(trials) == 5
     assert not history.measurements
 

@@ -42,7 +42,7 @@ def table(**changes):
 
 def run_of(*states):
     """A run from (USD spent, quality, name of the recommended configuration)."""
-    return Run(0, tuple(Moment(usd, quality, {"a": name}, 1.0, 0.01, 1.0, True) for usd, quality, name in states))
+    return Run(0, tuple(Moment(usd, quality, {"a": name}, 1.0, 1.0, 0.0, 0.01, 1.0, True) for usd, quality, name in states))
 
 
 STORY = run_of((1, 0.5, "x"), (2, 0.92, "y"), (3, 0.8, "x"), (4, 0.91, "y"), (6, 0.96, "z"), (9, 0.93, "y"))

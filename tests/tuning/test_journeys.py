@@ -9,7 +9,7 @@ from trimtuner.problem.history import History
 from trimtuner.problem.problem import Problem
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 from trimtuner.problem.space import Space
-from trimtuner.tuning.recipes import METHODS, TRIMTUNER, TRIMTUNER_DT
+from trimtuner.tuning.recipes import TRIMTUNER, TRIMTUNER_DT, recipe_named
 from trimtuner.tuning.tuner import ask, believe
 
 RATES = [10.0 ** (-5.0 + 0.4 * step) for step in range(10)]
@@ -86,7 +86,7 @@ def test_the_job_has_a_best_configuration_that_the_limit_excludes_and_one_that_i
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("method", ["trimtuner", "trimtuner-gp"])
 def test_with_processes_the_best_feasible_configuration_is_found_within_thirty_trials(method, seed):
-    found, fraction, _ = search(job(f"cost <= {LIMIT}"), METHODS[method], seed)
+    found, fraction, _ = search(job(f"cost <= {LIMIT}"), recipe_named(method), seed)
     assert fraction == 1.0
     assert found == best_of(is_affordable)
 
@@ -101,7 +101,7 @@ def test_with_trees_a_feasible_configuration_within_five_percent_of_the_best_is_
 
 @pytest.mark.parametrize("method", ["trimtuner", "trimtuner-gp"])
 def test_where_runs_report_on_their_way_the_best_is_found_as_well(method):
-    found, _, history = search(job(f"cost <= {LIMIT}", snapshots=True), METHODS[method], 0, trials=20)
+    found, _, history = search(job(f"cost <= {LIMIT}", snapshots=True), recipe_named(method), 0, trials=20)
     assert found == best_of(is_affordable)
     assert len(history.measurements) > len(history.outcomes)
 
@@ -114,7 +114,7 @@ def test_without_limits_the_most_accurate_configuration_is_found():
 @pytest.mark.parametrize("method", ["trimtuner", "trimtuner-gp", "trimtuner-dt"])
 def test_where_half_of_all_configurations_fail_one_that_runs_is_recommended_and_few_trials_are_lost(method):
     """Four workers and more run out of memory. Chance alone would lose half of the trials."""
-    recipe = METHODS[method]
+    recipe = recipe_named(method)
     found, _, history = search(job(f"cost <= {LIMIT}"), recipe, 0, fails=lambda one: one.config["workers"] >= 4)
     best = best_of(lambda configuration: configuration["workers"] < 4)
     assert found["workers"] < 4

@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from trimtuner.decisions.acquisition import ExpectedCost
-from trimtuner.decisions.designs import CheapStart, OneAcrossFractions
+from trimtuner.decisions.designs import AcrossFractions, CheapStart
 from trimtuner.decisions.entropy import ChanceIncumbentFeasible, InformationAboutBest
 from trimtuner.decisions.filters import HighestConstrainedAccuracy, KeepAll
 from trimtuner.decisions.incumbents import BestPredictedFeasible, MostExpected
@@ -76,7 +76,7 @@ def test_the_variants_with_processes_and_with_trees_differ_in_the_surrogate_only
 
 def test_the_variants_of_the_paper_are_what_the_paper_says():
     """One configuration across fractions; the 10 % of highest CEA; Eq. 5; P ≥ 0.9."""
-    assert TRIMTUNER_GP.design == OneAcrossFractions()
+    assert TRIMTUNER_GP.design == AcrossFractions()
     assert TRIMTUNER_GP.filter == HighestConstrainedAccuracy(0.10)
     assert TRIMTUNER_GP.acquisition == InformationAboutBest(roots=1) * ChanceIncumbentFeasible(0.9) / ExpectedCost()
     assert TRIMTUNER_GP.incumbent == BestPredictedFeasible(0.90)

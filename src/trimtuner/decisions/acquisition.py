@@ -73,7 +73,7 @@ class ExpectedCost(Acquisition):
 
     def score(self, outlook: Outlook) -> Floats:
         """The log-normal's mean, so that doubt about the cost counts against a candidate."""
-        return outlook.belief.expected(outlook.belief.effort_metric, outlook.candidates)
+        return outlook.effort
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,17 @@ class ConstrainedExpectedAccuracy(Acquisition):
 
     def score(self, outlook: Outlook) -> Floats:
         """For accuracy, exactly Eq. 6; other goals are measured from the worst value seen, so that more is better."""
-        belief = outlook.belief
-        sign = belief.problem.goal.sign
-        mean, variance = belief.predict(belief.problem.goal.metric, outlook.candidates)
-        return belief.worth(Prediction(sign * mean, variance)) * belief.chance_feasible(outlook.candidates)
+        goal = outlook.belief.problem.goal
+        mean, variance = outlook.at_candidates(goal.metric)
+        return outlook.belief.worth(Prediction(goal.sign * mean, variance)) * outlook.chance_feasible
+
+
+@dataclass(frozen=True)
+class RegardlessOfLimits(Acquisition):
+    """A score as it would be if the problem had no constraints."""
+
+    inner: Acquisition
+
+    def score(self, outlook: Outlook) -> Floats:
+        """Of the same candidates."""
+        return self.inner.score(outlook.regardless_of_limits)

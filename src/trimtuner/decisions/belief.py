@@ -7,8 +7,8 @@ known: its model is that of the billed time, cost × 3600 / price, and the logar
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -69,6 +69,30 @@ class Quantity:
     posterior: Mixture
 
 
+class _FittedWhenAsked(Mapping[str, Quantity]):
+    """Quantities by name, each fitted when first read: who recommends a measurement needs no model."""
+
+    def __init__(self, names: tuple[str, ...], fit: Callable[[str], Quantity]) -> None:
+        self._names, self._fit = names, fit
+        self._fitted: dict[str, Quantity] = {}
+
+    def __getitem__(self, name: str) -> Quantity:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._fitted:
+            self._fitted[name] = self._fit(name)
+        return self._fitted[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 @dataclass(frozen=True)
 class Belief:
     """Everything the decisions need to know, as a value."""
@@ -83,23 +107,25 @@ class Belief:
 
     @classmethod
     def learn(cls, problem: Problem, pool: Pool, history: History, surrogate: Surrogate, seed: int) -> Belief:
-        """Fit a model to each quantity the problem speaks of; pending trials are imagined to come out as expected."""
+        """A model of each quantity the problem speaks of; pending trials are imagined to come out as expected."""
         measurements = history.measurements
         if not measurements:
             raise NoAnswer("nothing has been measured yet; run at least one trial and tell its result")
         places = _places_of(pool, [(m.configuration, m.fraction) for m in measurements])
         values = _values_to_model(problem, places, measurements)
         pending = _places_of(pool, [(trial.config, trial.fraction) for trial in history.pending])
-        quantities = {}
-        for number, (name, column) in enumerate(values.items()):
-            transform = _transform_of(problem, name, column)
+
+        def fit(name: str) -> Quantity:
+            transform = _transform_of(problem, name, values[name])
             # Seeded without the step: a refit must change the belief because of evidence, not by other draws.
-            generator = np.random.default_rng([seed, number])
-            targets = transform.forward(column) - _usual_growth(name, places)
+            generator = np.random.default_rng([seed, list(values).index(name)])
+            targets = transform.forward(values[name]) - _usual_growth(name, places)
             posterior = surrogate.fit(places.rows, targets, transform.scale, generator)
             if len(pending):
                 posterior = posterior.condition(pending.rows, posterior.predict(pending.rows).mean)
-            quantities[name] = Quantity(transform, posterior)
+            return Quantity(transform, posterior)
+
+        quantities = _FittedWhenAsked(tuple(values), fit)
         failures = _places_of(pool, [(o.trial.config, o.trial.fraction) for o in history.failures])
         knows_money = pool.prices_per_hour is not None or COST in quantities
         return cls(
@@ -111,6 +137,10 @@ class Belief:
             frozenset(zip(failures.positions.tolist(), failures.fractions.tolist(), strict=True)),
             history.spent if knows_money else sum(outcome.time or 0.0 for outcome in history.outcomes),
         )
+
+    def without_constraints(self) -> Belief:
+        """The same belief about a problem without constraints."""
+        return replace(self, problem=replace(self.problem, constraints=()))
 
     def quantity_of(self, metric: str) -> Quantity:
         """The modelled quantity that the metric is read from."""
@@ -251,6 +281,19 @@ class Belief:
     def feasible_at_targets(self) -> Floats:
         """The probability that each target runs and meets every constraint."""
         return np.asarray(self.chance_of_all(list(self.chances_at_targets)) * self.running_at_targets)
+
+    def chances_at(self, target: int) -> Floats:
+        """The probability of each constraint at one target; read off where it was measured."""
+        measurement = self.measured_targets.get(target)
+        if measurement is None:
+            return self.chances_at_targets[:, target]
+        return np.array([float(c.is_met(measurement.metrics[c.metric])) for c in self.problem.constraints])
+
+    def feasible_at(self, target: int) -> float:
+        """The probability that one target runs and meets every constraint."""
+        if target in self.measured_targets:
+            return float(np.prod(self.chances_at(target)))
+        return float(self.feasible_at_targets[target])
 
     def quantity_name(self, metric: str) -> str:
         """Which quantity the metric is read from: cost and time may share one."""

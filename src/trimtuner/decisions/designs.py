@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -11,6 +13,8 @@ from trimtuner.arrays import Positions
 from trimtuner.problem.history import History
 from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import Problem
+
+_BLOCK = 16  # points of one Latin hypercube where their number is not known beforehand
 
 
 class Step(NamedTuple):
@@ -22,18 +26,21 @@ class Step(NamedTuple):
 
 
 class Design(Protocol):
-    """A first few trials."""
+    """Trials by a rule, without a model: the first few, or all of a search."""
 
     def next_step(self, problem: Problem, pool: Pool, history: History, seed: int) -> Step | None:
         """The next trial of the design; nothing when the design is complete."""
 
 
 @dataclass(frozen=True)
-class OneAcrossFractions:
-    """A random configuration at every fraction but full data: one run where snapshots can be taken (the paper's way).
+class AcrossFractions:
+    """A few configurations at every fraction but full data: one run each where snapshots can be taken.
 
     A configuration that fails teaches little about growth with the data, so another one takes its place.
     """
+
+    count: int = 1  # configurations (TrimTuner: one)
+    share: float = 0.0  # of the configurations there are, where that is more (Fabulinus: 3 %)
 
     def next_step(self, problem: Problem, pool: Pool, history: History, seed: int) -> Step | None:
         """The largest fraction with the smaller ones as snapshots; without snapshots, one by one from the smallest."""
@@ -41,19 +48,81 @@ class OneAcrossFractions:
         failed = {(problem.space.key(o.trial.configuration), o.trial.fraction) for o in history.failures}
         tested = {(problem.space.key(dict(c)), f) for c, f in history.tested()}
         ran = tested - failed
-        if any(all((key, fraction) in ran for fraction in fractions) for key, _ in ran):
-            return None  # whichever configuration it was: measurements from elsewhere serve as well
-        for position in _random_order(len(pool), seed).tolist():
+        # Whichever configurations they are: measurements from elsewhere serve as well.
+        missing = self._wanted(pool) - sum(all((key, f) in ran for f in fractions) for key in {key for key, _ in ran})
+        if missing <= 0:
+            return None
+        for position in self._order(pool, seed):
             key = problem.space.key(pool.configuration(position))
             if any((key, fraction) in failed for fraction in fractions):
                 continue
             left = tuple(fraction for fraction in fractions if (key, fraction) not in tested)
-            if not problem.space.snapshots:
+            if left and not problem.space.snapshots:
                 return Step(position, left[0])
-            if left[-1] == fractions[-1]:
+            if left and left[-1] == fractions[-1]:
                 return Step(position, left[-1], left[:-1])
-            # The run is made; what it did not report on the way is not worth another.
+            missing -= bool(left)  # the run is made; what it did not report on the way is not worth another
+            if missing <= 0:
+                return None
+        return None
+
+    def _wanted(self, pool: Pool) -> int:
+        return max(self.count, math.ceil(self.share * len(pool)))
+
+    def _order(self, pool: Pool, seed: int) -> Iterator[int]:
+        """A Latin hypercube of one point is a random one."""
+        wanted = self._wanted(pool)
+        if wanted == 1:
+            return iter(_random_order(len(pool), seed).tolist())
+        return (position for position, _ in latin_order(pool, (1.0,), wanted, seed))
+
+
+@dataclass(frozen=True)
+class LatinHypercube:
+    """Configurations spread evenly over every parameter, and over the fractions in play.
+
+    It ends when so many have run, or when the initial budget is spent, whichever is asked for.
+    """
+
+    count: int | None = None  # trials that ran
+    initial_budget: float | None = None  # USD
+    budget_share: float = 0.1  # of the budget, where neither is given
+    space_share: float = 0.03  # of the space, where there is no budget either (as Lynceus and CherryPick do)
+
+    def next_step(self, problem: Problem, pool: Pool, history: History, seed: int) -> Step | None:
+        """The next point that was not tested yet."""
+        if self._is_complete(problem, pool, history) and history.measurements:
             return None
+        tested = {(problem.space.key(dict(c)), f) for c, f in history.tested()}
+        for position, fraction in latin_order(pool, problem.space.fractions, self.count or _BLOCK, seed):
+            if (problem.space.key(pool.configuration(position)), fraction) not in tested:
+                return Step(position, fraction)
+        return None
+
+    def _is_complete(self, problem: Problem, pool: Pool, history: History) -> bool:
+        ran = sum(outcome.failed is None for outcome in history.outcomes) + len(history.pending)
+        if self.count is not None:
+            return ran >= self.count
+        if self.initial_budget is not None:
+            return history.spent >= self.initial_budget
+        if problem.budget is not None:
+            return history.spent >= self.budget_share * problem.budget
+        return ran >= max(2, math.ceil(self.space_share * len(pool) * len(problem.space.fractions)))
+
+
+@dataclass(frozen=True)
+class RandomSearch:
+    """Anything not yet tested, with equal chance, for ever."""
+
+    def next_step(self, problem: Problem, pool: Pool, history: History, seed: int) -> Step | None:
+        """Nothing only when everything was tested."""
+        tested = {(problem.space.key(dict(c)), f) for c, f in history.tested()}
+        fractions = problem.space.fractions
+        order = np.random.default_rng([seed, 79, history.next_number]).permutation(len(pool) * len(fractions))
+        for number in order.tolist():
+            position, fraction = number % len(pool), fractions[number // len(pool)]
+            if (problem.space.key(pool.configuration(position)), fraction) not in tested:
+                return Step(position, fraction)
         return None
 
 
@@ -77,6 +146,28 @@ class CheapStart:
             if (problem.space.key(pool.configuration(position)), fraction) not in tested:
                 return Step(position, fraction)
         return None
+
+
+def latin_order(pool: Pool, fractions: Sequence[float], block: int, seed: int) -> Iterator[tuple[int, float]]:
+    """Every (configuration, fraction), in the order of Latin hypercubes of ``block`` points after one another.
+
+    Each point stands for the nearest member of the pool that was not named before.
+    """
+    from scipy.stats.qmc import LatinHypercube as Sampler
+
+    low, spread = pool.rows.min(axis=0), np.ptp(pool.rows, axis=0)
+    box = (pool.rows - low) / np.where(spread > 0, spread, 1.0)
+    is_open = np.ones((len(fractions), len(pool)), dtype=bool)
+    sampler = Sampler(box.shape[1] + 1, seed=np.random.default_rng([seed, 78]))
+    while is_open.any():
+        for point in sampler.random(min(block, int(is_open.sum()))):
+            level = min(int(point[-1] * len(fractions)), len(fractions) - 1)
+            if not is_open[level].any():
+                continue
+            distance = np.where(is_open[level], ((box - point[:-1]) ** 2).sum(axis=1), np.inf)
+            position = int(distance.argmin())
+            is_open[level, position] = False
+            yield position, fractions[level]
 
 
 def _random_order(count: int, seed: int) -> Positions:

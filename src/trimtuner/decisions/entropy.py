@@ -67,21 +67,40 @@ class ChanceIncumbentFeasible(Acquisition):
         belief = outlook.belief
         if not belief.problem.constraints and (belief.running_at_targets == 1.0).all():
             return np.ones(len(outlook.candidates))
-        points, weights = quadrature(self.roots, len(outlook.quantity_names))
-        total = np.zeros(len(outlook.candidates))
-        running, everything = belief.running_at_targets[outlook.contenders], slice(None)
-        for point, weight in zip(points, weights, strict=True):
-            deviation = dict(zip(outlook.quantity_names, point.tolist(), strict=True))
-            chances = [
-                chance_after(outlook, constraint, everything, deviation[belief.quantity_name(constraint.metric)])
-                for constraint in belief.problem.constraints
-            ]
-            feasible = np.broadcast_to(running * belief.chance_of_all(chances), (len(total), len(running)))
-            goal = goal_after(outlook, everything, deviation[belief.quantity_name(belief.problem.goal.metric)])
-            worth = belief.worth(Prediction(goal.mean, np.zeros_like(goal.mean)))
-            chosen = (worth * trust(feasible, self.confidence)).argmax(axis=1)  # as the incumbent's rule has it
-            total += weight * feasible[np.arange(len(feasible)), chosen]
-        return total
+        return _expected_of_incumbent(outlook, self.confidence, self.roots, is_worth_counted=False)
+
+
+@dataclass(frozen=True)
+class ConstrainedAccuracyOfIncumbent(Acquisition):
+    """CEA of the incumbent after the trial (Eq. 4.5 of the thesis): its predicted goal times its P(feasible)."""
+
+    confidence: float = 0.99
+    roots: int = 1
+
+    def score(self, outlook: Outlook) -> Floats:
+        """For each imagined answer: the new means, the new incumbent, its worth and new probability."""
+        return _expected_of_incumbent(outlook, self.confidence, self.roots, is_worth_counted=True)
+
+
+def _expected_of_incumbent(outlook: Outlook, confidence: float, roots: int, *, is_worth_counted: bool) -> Floats:
+    """P(feasible), or worth × P(feasible), of the incumbent after each candidate's answer, averaged over answers."""
+    belief = outlook.belief
+    points, weights = quadrature(roots, len(outlook.quantity_names))
+    total = np.zeros(len(outlook.candidates))
+    running, everything = belief.running_at_targets[outlook.contenders], slice(None)
+    for point, weight in zip(points, weights, strict=True):
+        deviation = dict(zip(outlook.quantity_names, point.tolist(), strict=True))
+        chances = [
+            chance_after(outlook, constraint, everything, deviation[belief.quantity_name(constraint.metric)])
+            for constraint in belief.problem.constraints
+        ]
+        feasible = np.broadcast_to(running * belief.chance_of_all(chances), (len(total), len(running)))
+        goal = goal_after(outlook, everything, deviation[belief.quantity_name(belief.problem.goal.metric)])
+        worth = belief.worth(Prediction(goal.mean, np.zeros_like(goal.mean)))
+        chosen = (worth * trust(feasible, confidence)).argmax(axis=1)  # as the incumbent's rule has it
+        each = np.arange(len(total))
+        total += weight * feasible[each, chosen] * (worth[each, chosen] if is_worth_counted else 1.0)
+    return total
 
 
 def goal_after(outlook: Outlook, part: slice, deviation: float) -> Prediction:
@@ -100,6 +119,19 @@ def chance_after(outlook: Outlook, constraint: Constraint, part: slice, deviatio
     return outlook.belief.chance(constraint, after)
 
 
+def draw_contenders(outlook: Outlook, metric: str, count: int) -> tuple[Floats, Floats, Floats, np.random.Generator]:
+    """Joint samples at the contenders (one line each), the normals and factor they come from, and the generator."""
+    free = 1.0 - outlook.is_measured
+    covariance = outlook.contender_covariance(metric)
+    # A measured contender has no variance left; the jitter keeps the factor defined, and is not for its sample.
+    scale = max(float(np.trace(covariance)) / len(covariance), 1e-12)
+    factor = cholesky(covariance + 1e-6 * scale * np.eye(len(covariance)), lower=True)
+    # Seeded by the quantity, so that cost and time read from one model are one sample.
+    generator = np.random.default_rng([*outlook.seed, _number_of(outlook, metric)])
+    normal = generator.normal(size=(count, len(covariance)))
+    return outlook.contender_prediction(metric).mean + normal @ factor.T * free, normal, factor, generator
+
+
 @dataclass(frozen=True)
 class _Draws:
     """Joint samples of one metric at the contenders, and what they say of each candidate's answer."""
@@ -111,17 +143,7 @@ class _Draws:
     @classmethod
     def of(cls, outlook: Outlook, metric: str, count: int) -> _Draws:
         """Draw samples, and each candidate's answer given the sample: f_c | f_r needs one triangular solve."""
-        posterior = outlook.belief.quantity_of(metric).posterior
-        free = 1.0 - outlook.is_measured
-        rows = outlook.contender_places.rows
-        covariance = posterior.covariance(rows, rows) * free[:, None] * free
-        # A measured contender has no variance left; the jitter keeps the factor defined, and is not for its sample.
-        scale = max(float(np.trace(covariance)) / len(rows), 1e-12)
-        factor = cholesky(covariance + 1e-6 * scale * np.eye(len(rows)), lower=True)
-        # Seeded by the quantity, so that cost and time read from one model are one sample.
-        generator = np.random.default_rng([*outlook.seed, _number_of(outlook, metric)])
-        normal = generator.normal(size=(count, len(rows)))
-        values = outlook.contender_prediction(metric).mean + normal @ factor.T * free
+        values, normal, factor, generator = draw_contenders(outlook, metric, count)
         explained = solve_triangular(factor, outlook.cross_covariance(metric).T, lower=True).T
         variance = outlook.candidate_prediction(metric).variance
         rest = np.sqrt(np.maximum(variance - (explained**2).sum(axis=1), 0.0))

@@ -45,7 +45,7 @@ class ClimbAsEarned:
 
     def keep(self, outlook: Outlook, score_of: ScoreOf, generator: np.random.Generator) -> Positions:  # noqa: ARG002
         """Within the limit, or within twice the cheapest."""
-        cost = outlook.belief.expected(outlook.belief.effort_metric, outlook.candidates)
+        cost = outlook.effort
         return np.nonzero(cost <= max(self.share * outlook.belief.spent, 2.0 * float(cost.min())))[0]
 
 

@@ -9,6 +9,8 @@ import numpy as np
 
 from trimtuner.arrays import Floats
 from trimtuner.decisions.belief import Belief
+from trimtuner.problem.history import Measurement
+from trimtuner.problem.problem import Problem
 
 _BEYOND_DOUBT = 1.645  # deviations: better in 95 % of cases
 _MARGIN = 0.005  # a recommendation changes for more than this share of its worth
@@ -45,6 +47,67 @@ class MostExpected:
     def choose(self, belief: Belief, previous: int | None = None) -> int:
         """Ties go to the surer one, then to the first."""
         return _steady_best(belief, belief.worth_at_targets * belief.feasible_at_targets, previous)
+
+
+@dataclass(frozen=True)
+class BestMeasured:
+    """The best that was itself measured within all limits; no forecast is recommended while there is one.
+
+    Before that: the least infeasible one measured where the goal is meant; before any was measured there, the
+    configuration that measured best on the most data.
+    """
+
+    def choose(self, belief: Belief, previous: int | None = None) -> int:  # noqa: ARG002
+        """Ties go to the first."""
+        if not belief.measured_targets:
+            return _best_on_most_data(belief)
+        goal = belief.problem.goal
+        return min(
+            belief.measured_targets,
+            key=lambda target: (
+                _excess(belief.problem, belief.measured_targets[target]),
+                -goal.sign * belief.measured_targets[target].metrics[goal.metric],
+                target,
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class BestPredictedOfTested:
+    """The highest predicted goal among configurations tested at some fraction, whatever the limits (FABOLAS)."""
+
+    def choose(self, belief: Belief, previous: int | None = None) -> int:
+        """Ties go to the first."""
+        tested = {belief.pool.position(dict(m.configuration)) for m in belief.measurements}
+        is_tested = np.isin(belief.targets.positions, list(tested))
+        free = belief.without_constraints()
+        return _steady_best(free, np.where(is_tested, free.worth_at_targets, -1.0), previous)
+
+
+@dataclass(frozen=True)
+class BestPredicted:
+    """The highest predicted goal, whatever the limits."""
+
+    def choose(self, belief: Belief, previous: int | None = None) -> int:
+        """Ties go to the first."""
+        free = belief.without_constraints()
+        return _steady_best(free, free.worth_at_targets * free.running_at_targets, previous)
+
+
+def _best_on_most_data(belief: Belief) -> int:
+    goal = belief.problem.goal
+    best = max(belief.measurements, key=lambda m: (m.fraction, goal.sign * m.metrics[goal.metric]))
+    return belief.target_at(dict(best.configuration), belief.problem.target_fractions[-1])
+
+
+def _excess(problem: Problem, measurement: Measurement) -> float:
+    """By what share of them the limits are broken, added up; 0 within all of them."""
+    excess = 0.0
+    for constraint in problem.constraints:
+        value = measurement.metrics[constraint.metric]
+        if not constraint.is_met(value):
+            excess += abs(value - constraint.limit) / max(abs(constraint.limit), 1e-12)
+    return excess
 
 
 def trust(feasible: Floats, confidence: float) -> Floats:

@@ -13,8 +13,9 @@ import numpy as np
 
 from trimtuner.arrays import Floats
 from trimtuner.decisions.acquisition import Acquisition
-from trimtuner.decisions.entropy import chance_after, goal_after
+from trimtuner.decisions.entropy import chance_after, draw_contenders, goal_after
 from trimtuner.decisions.outlook import Outlook, quadrature
+from trimtuner.models.posterior import Prediction
 
 _CHUNK_CELLS = 60_000  # (candidate, contender) cells at a time, to stay in the processor's cache
 _ROUNDING = 1e-9  # of the worth: less is the error of the arithmetic and of the transforms' own quadrature
@@ -29,7 +30,7 @@ class ValueOfRecommendation(Acquisition):
     def score(self, outlook: Outlook) -> Floats:
         """Never below 0: knowing more cannot make the best choice worse, but for the error of the quadrature."""
         targets = outlook.contenders
-        before = float((outlook.belief.worth_at_targets[targets] * outlook.belief.feasible_at_targets[targets]).max())
+        before = float(outlook.value_at_contenders.max())
         chunk = max(1, _CHUNK_CELLS // len(targets))
         after = [
             self._value_after(outlook, slice(start, start + chunk))
@@ -58,3 +59,18 @@ class ValueOfRecommendation(Acquisition):
             value = worths[roots[goal_axis]] * running * met
             total += float(np.prod(weights[list(roots)])) * value.max(axis=1)
         return total
+
+
+def value_of_knowing_everything(outlook: Outlook, samples: int = 512) -> float:
+    """E[max v] - max E[v] over the contenders: what perfect knowledge of them would add to the recommendation."""
+    belief, goal = outlook.belief, outlook.belief.problem.goal
+    drawn = {metric: draw_contenders(outlook, metric, samples)[0] for metric in outlook.metrics}
+    running = belief.running_at_targets[outlook.contenders]
+    worth = belief.worth(Prediction(goal.sign * drawn[goal.metric], np.zeros_like(drawn[goal.metric])))
+    value = worth * running
+    for constraint in belief.problem.constraints:
+        limit = belief.transformed_limit(constraint)
+        within = drawn[constraint.metric] <= limit if constraint.is_upper else drawn[constraint.metric] >= limit
+        value = value * within
+    # The same samples on both sides: what chance alone puts into the greatest mean is then in both.
+    return float(np.maximum(value.max(axis=1).mean() - value.mean(axis=0).max(), 0.0))

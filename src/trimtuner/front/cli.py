@@ -10,6 +10,7 @@ import typer
 
 from trimtuner import __version__
 from trimtuner.errors import InputError, TrimTunerError
+from trimtuner.front.bench.command import app as bench_app
 
 EXIT_BAD_INPUT = 2
 
@@ -21,6 +22,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+app.add_typer(bench_app)
 
 
 def main() -> None:
@@ -63,10 +67,23 @@ def tables(as_json: Annotated[bool, typer.Option("--json", help="For scripts.")]
 
 
 @app.command()
+def methods(as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False) -> None:
+    """List the methods: what each optimises, what it needs, when to use it, and its options."""
+    from trimtuner.front.methods import describe_methods, text_of_methods
+
+    print(json.dumps(describe_methods(), indent=2) if as_json else text_of_methods())
+
+
+@app.command()
 def replay(
     table: Annotated[str, typer.Argument(help="A table's name (see 'trimtuner tables') or the path of its CSV.")],
     method: Annotated[
-        list[str] | None, typer.Option("--method", "-m", help="May be repeated. [default: trimtuner]")
+        list[str] | None,
+        typer.Option(
+            "--method",
+            "-m",
+            help="See 'trimtuner methods'; with options: nephele:horizon=1. May be repeated. [default: trimtuner]",
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many searches, each with its own seed.")] = 5,
     first_seed: Annotated[int, typer.Option(min=0, help="The first of the seeds.")] = 0,

@@ -92,7 +92,7 @@ class Matern52(Kernel):
         block = max(1, _BLOCK_CELLS // max(len(others), 1))
         for start in range(0, len(rows), block):
             part = slice(start, start + block)
-            scaled = _scaled_squared_distance(theta, rows[part], others)
+            scaled = _scaled_squared_distance(theta, rows if block >= len(rows) else rows[part], others)
             np.sqrt(scaled, out=scaled)
             scaled *= _ROOT5
             cells = result[part]
@@ -132,7 +132,9 @@ class FractionKernel(Kernel):
     def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
         """Φ L Lᵀ Φ'ᵀ."""
         factor = _factor(theta)
-        result: Floats = (self._features(rows) @ factor) @ (self._features(others) @ factor).T
+        left = self._features(rows) @ factor
+        right = left if others is rows else self._features(others) @ factor
+        result: Floats = left @ right.T
         return result
 
     def diagonal(self, theta: Floats, rows: Floats) -> Floats:
@@ -146,7 +148,9 @@ class FractionKernel(Kernel):
         return np.array([gradient[0, 0] * factor[0, 0], gradient[1, 0], gradient[1, 1] * factor[1, 1]])
 
     def _features(self, rows: Floats) -> Floats:
-        return np.column_stack([np.ones(len(rows)), self.basis(rows[:, -1])])
+        features = np.ones((len(rows), 2))
+        features[:, 1] = self.basis(rows[:, -1])
+        return features
 
 
 @dataclass(frozen=True)
@@ -213,10 +217,11 @@ def _split(left: Kernel, theta: Floats, rows: Floats) -> tuple[Floats, Floats]:
 
 def _scaled_squared_distance(theta: Floats, rows: Floats, others: Floats) -> Floats:
     lengths = np.exp(theta)
-    left, right = rows[:, :-1] / lengths, others[:, :-1] / lengths
+    left = rows[:, :-1] / lengths
+    right = left if others is rows else others[:, :-1] / lengths
     squared: Floats = left @ (-2.0 * right.T)
-    squared += (left**2).sum(axis=1)[:, None]
-    squared += (right**2).sum(axis=1)
+    squared += np.einsum("ij,ij->i", left, left)[:, None]
+    squared += np.einsum("ij,ij->i", right, right)
     # Rounding may leave a tiny negative distance, and on the diagonal a tiny positive one.
     return np.maximum(squared, 0.0, out=squared)
 

@@ -89,6 +89,15 @@ class History:
         trials = (*(outcome.trial for outcome in self.outcomes), *self.pending)
         return max(trials, key=lambda trial: trial.number).recommended if trials else None
 
+    def at_fractions(self, fractions: tuple[float, ...]) -> History:
+        """The same history with only what was measured at these fractions; money and trials stay."""
+
+        def kept(outcome: Outcome) -> Outcome:
+            measured = tuple(m for m in outcome.measurements if m.fraction in fractions)
+            return outcome if len(measured) == len(outcome.measurements) else replace(outcome, measurements=measured)
+
+        return replace(self, outcomes=tuple(kept(outcome) for outcome in self.outcomes))
+
     def tested(self) -> Iterator[tuple[Mapping[str, Value], float]]:
         """Every (configuration, fraction) that is measured, failed or under way: not to be asked again."""
         for measurement in self.measurements:

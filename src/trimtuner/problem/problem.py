@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from trimtuner.errors import InputError, nearest
@@ -138,6 +138,12 @@ class Problem:
         if self.goal.metric in (COST, TIME):
             return self.space.fractions
         return (1.0,)
+
+    def narrowed_to(self, fractions: tuple[float, ...]) -> Problem:
+        """The same problem where only these fractions may be tested or recommended."""
+        if fractions == self.space.fractions:
+            return self
+        return replace(self, space=self.space.with_fractions(fractions))
 
     def _refuse_contradictions(self) -> None:
         for constraint in self.constraints:

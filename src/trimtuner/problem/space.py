@@ -119,6 +119,14 @@ class Space:
         other.snapshots = snapshots
         return other
 
+    def with_fractions(self, fractions: tuple[float, ...]) -> Space:
+        """The same space, with some of its fractions only."""
+        if self.is_enumerable:
+            self.pool()  # worked out once, for both
+        other = copy.copy(self)
+        other.fractions = fractions
+        return other
+
     def price_per_hour(self, configuration: Configuration) -> float | None:
         """USD per hour of the machines of this configuration, where known."""
         if self.cloud is not None:

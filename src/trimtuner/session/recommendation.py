@@ -85,13 +85,13 @@ def recommendation_from(belief: Belief, target: int) -> Recommendation:
             estimates[metric] = Estimate(value, value, value)
         elif belief.quantity_name(metric) in belief.quantities:
             estimates[metric] = _estimate(belief, metric, place.rows, float(belief.offset(metric, place)[0]))
-    chances = belief.chances_at_targets[:, target]
+    chances = belief.chances_at(target)
     return Recommendation(
         config=belief.pool.configuration(int(place.positions[0])),
         fraction=float(place.fractions[0]),
         estimates=estimates,
         feasible={c.text: float(p) for c, p in zip(belief.problem.constraints, chances, strict=True)},
-        chance_feasible=float(belief.feasible_at_targets[target]),
+        chance_feasible=belief.feasible_at(target),
         is_measured=measurement is not None,
     )
 

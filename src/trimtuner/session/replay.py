@@ -26,7 +26,9 @@ class Moment:
     spent: float
     quality: float  # the recommendation's true worth, as a share of the best feasible one's
     config: dict[str, Value]
+    recommended_fraction: float  # what it is recommended to train on
     fraction: float  # of the trial
+    time: float  # seconds that the trials took, one after the other
     ask_seconds: float  # of the processor, for asking this trial and fitting the models to its outcome
     chance_feasible: float
     is_feasible: bool  # in truth
@@ -71,15 +73,24 @@ def replay(
     budget_runs: float | None = None,
     constraints: Sequence[str] | None = None,
     snapshots: bool | None = None,
+    *,
+    minimize: str | None = None,
+    budget: float | None = None,
+    until_best: bool = False,
 ) -> Run:
-    """Search the table with one seed, taking a recommendation after every trial."""
+    """Search the table with one seed, taking a recommendation after every trial.
+
+    ``minimize`` replaces the table's goal; ``budget`` (USD) is known to the method, unlike ``budget_runs``, which only
+    cuts it off. ``until_best`` ends the search once it has measured and recommends the best there is for its method.
+    """
     study = Study(
         table.space if snapshots is None else table.space.with_snapshots(snapshots),
-        maximize=table.maximize,
-        minimize=table.minimize,
+        maximize=None if minimize else table.maximize,
+        minimize=minimize or table.minimize,
         constraints=table.constraints if constraints is None else constraints,
         method=method,
         seed=seed,
+        budget=budget,
     )
     scorer = _Scorer(table, study)
     costs = table.full_run_costs()
@@ -95,6 +106,8 @@ def replay(
         recommendation = study.recommend() if study.history.measurements else None
         seconds = time.process_time() - started
         moments.append(scorer.moment(trial, recommendation, seconds))
+        if until_best and recommendation is not None and recommendation.is_measured and scorer.is_best(recommendation):
+            break
     return Run(seed, tuple(moments))
 
 
@@ -112,34 +125,48 @@ class _Scorer:
 
     def __init__(self, table: Table, study: Study) -> None:
         self._table, self._study, self._goal = table, study, study.problem.goal
-        values = list(
-            table.feasible_values(self._goal.metric, study.problem.constraints, study.problem.target_fractions)
-        )
-        if not values:
-            limits = ", ".join(constraint.text for constraint in study.problem.constraints)
-            raise InputError(f"no configuration of table {table.name!r} meets {limits}")
-        self._best = max(values) if self._goal.sign > 0 else min(values)
+        self._best = self._best_at(study.problem.target_fractions)
 
     def moment(self, trial: Trial, recommendation: Recommendation | None, ask_seconds: float) -> Moment:
         if recommendation is None:
-            return Moment(self._study.spent, 0.0, {}, trial.fraction, ask_seconds, 0.0, False)
+            return Moment(self._study.spent, 0.0, {}, 1.0, trial.fraction, self._elapsed(), ask_seconds, 0.0, False)
         cell = self._table.cell(recommendation.config, recommendation.fraction)
         constraints = self._study.problem.constraints
         return Moment(
             spent=self._study.spent,
             quality=self._quality(cell, constraints),
             config=dict(recommendation.config),
+            recommended_fraction=recommendation.fraction,
             fraction=trial.fraction,
+            time=self._elapsed(),
             ask_seconds=ask_seconds,
             chance_feasible=recommendation.chance_feasible,
             is_feasible=cell.failed is None and all(c.is_met(cell.metrics[c.metric]) for c in constraints),
         )
 
+    def is_best(self, recommendation: Recommendation) -> bool:
+        """Whether nothing that the method could recommend is better."""
+        value = self._table.cell(recommendation.config, recommendation.fraction).metrics[self._goal.metric]
+        reachable = self._study.recipe.narrow(self._study.problem).target_fractions
+        return recommendation.chance_feasible == 1.0 and value == self._best_at(reachable)
+
+    def _best_at(self, fractions: tuple[float, ...]) -> float:
+        problem = self._study.problem
+        values = list(self._table.feasible_values(self._goal.metric, problem.constraints, fractions))
+        if not values:
+            limits = ", ".join(constraint.text for constraint in problem.constraints)
+            raise InputError(f"no configuration of table {self._table.name!r} meets {limits}")
+        return max(values) if self._goal.sign > 0 else min(values)
+
+    def _elapsed(self) -> float:
+        return sum(outcome.time or 0.0 for outcome in self._study.history.outcomes)
+
     def _quality(self, cell: Cell, constraints: Sequence[Constraint]) -> float:
         if cell.failed is not None:
             return 0.0
         value = cell.metrics[self._goal.metric]
-        share = value / self._best if self._goal.sign > 0 else self._best / value
+        # A minimised goal below the best feasible one is no merit: it can only come from breaking a limit.
+        share = value / self._best if self._goal.sign > 0 else min(self._best / value, 1.0)
         for constraint in constraints:
             measured = cell.metrics[constraint.metric]
             if not constraint.is_met(measured):

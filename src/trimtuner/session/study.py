@@ -13,6 +13,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from trimtuner.decisions.belief import Belief
+from trimtuner.decisions.stopping import Stop
 from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
@@ -46,6 +47,7 @@ class Study:
         method: str | Recipe = "trimtuner",
         seed: int = 0,
         budget: float | None = None,
+        stop: Stop | None = None,
         storage: None = None,
     ) -> None:
         if storage is not None:
@@ -55,7 +57,11 @@ class Study:
         self.problem = Problem.of(space, maximize, minimize, constraints, budget)
         if not isinstance(method, Recipe | str):
             raise InputError(f"method={method!r} must be the name of a method, such as 'trimtuner'")
-        self.recipe = method if isinstance(method, Recipe) else recipe_named(method)
+        if stop is not None and not isinstance(stop, Stop):
+            raise InputError(f"stop={stop!r} must be a rule such as tt.AfterTrials(60)")
+        recipe = method if isinstance(method, Recipe) else recipe_named(method)
+        self.recipe = recipe if stop is None else recipe.but(stop=recipe.stop | stop)
+        self.recipe.check(self.problem)
         self.seed = int(seed)
         self.history = History()
         self._last_belief: tuple[History, Belief] | None = None

@@ -2,13 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TypeAlias, TypedDict, Unpack
 
 from trimtuner.decisions.acquisition import Acquisition
 from trimtuner.decisions.designs import Design
-from trimtuner.decisions.filters import Filter
+from trimtuner.decisions.filters import Filter, KeepAll
 from trimtuner.decisions.incumbents import Incumbent
+from trimtuner.decisions.stopping import Never, Stop
+from trimtuner.errors import InputError
 from trimtuner.models.posterior import Surrogate
+from trimtuner.problem.problem import Problem
+
+Need: TypeAlias = Callable[[Problem], str | None]  # what is missing in a problem for the method to serve it
+
+
+class Tests(Enum):
+    """Which fractions a method tests on."""
+
+    __test__ = False  # for pytest, which would take it for one of its own by the name
+
+    ANYWHERE = "any fraction"
+    BELOW_FULL = "less than all of the data"
+    WHERE_MEANT = "where goal and constraints are meant"
+    FULL = "all of the data"
+
+
+class _Parts(TypedDict, total=False):
+    surrogate: Surrogate
+    design: Design
+    incumbent: Incumbent
+    acquisition: Acquisition | None
+    filter: Filter
+    tests: Tests
+    takes_snapshots: bool
+    confidence: float
+    stop: Stop
+    needs: tuple[Need, ...]
 
 
 @dataclass(frozen=True)
@@ -17,28 +49,37 @@ class Recipe:
 
     surrogate: Surrogate
     design: Design
-    filter: Filter
-    acquisition: Acquisition
     incumbent: Incumbent
+    acquisition: Acquisition | None = None  # None: the design goes on for ever
+    filter: Filter = field(default_factory=KeepAll)
+    tests: Tests = Tests.ANYWHERE
     takes_snapshots: bool = False  # also after the design, where the space offers them
+    confidence: float = 0.9  # with which a trial must fit what is left of the budget
+    stop: Stop = field(default_factory=Never)
+    needs: tuple[Need, ...] = ()
 
-    def but(
-        self,
-        *,
-        surrogate: Surrogate | None = None,
-        design: Design | None = None,
-        filter: Filter | None = None,  # noqa: A002
-        acquisition: Acquisition | None = None,
-        incumbent: Incumbent | None = None,
-        takes_snapshots: bool | None = None,
-    ) -> Recipe:
+    def but(self, **parts: Unpack[_Parts]) -> Recipe:
         """The same method with some parts exchanged."""
-        return replace(
-            self,
-            surrogate=surrogate or self.surrogate,
-            design=design or self.design,
-            filter=filter or self.filter,
-            acquisition=acquisition or self.acquisition,
-            incumbent=incumbent or self.incumbent,
-            takes_snapshots=self.takes_snapshots if takes_snapshots is None else takes_snapshots,
-        )
+        return replace(self, **parts)
+
+    def check(self, problem: Problem) -> None:
+        """Refuse a problem that the method cannot serve."""
+        for need in self.needs:
+            missing = need(problem)
+            if missing is not None:
+                raise InputError(missing)
+        self.stop.check(problem)
+
+    def narrow(self, problem: Problem) -> Problem:
+        """The problem as the method sees it: one that tests on all of the data only, recommends it only."""
+        if self.tests is Tests.FULL:
+            return problem.narrowed_to((1.0,))
+        if self.tests is Tests.WHERE_MEANT:
+            return problem.narrowed_to(problem.target_fractions)
+        return problem
+
+    def tested_fractions(self, problem: Problem) -> tuple[float, ...]:
+        """The fractions, of a problem narrowed already, that may be asked."""
+        if self.tests is Tests.BELOW_FULL:
+            return tuple(fraction for fraction in problem.space.fractions if fraction < 1.0)
+        return problem.space.fractions

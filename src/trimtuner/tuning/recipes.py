@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from trimtuner.decisions.acquisition import ExpectedCost
-from trimtuner.decisions.designs import CheapStart, OneAcrossFractions
-from trimtuner.decisions.entropy import ChanceIncumbentFeasible, InformationAboutBest
-from trimtuner.decisions.filters import ClimbAsEarned, HighestConstrainedAccuracy
-from trimtuner.decisions.incumbents import BestPredictedFeasible, MostExpected
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+from trimtuner.decisions.acquisition import Acquisition, ExpectedCost, RegardlessOfLimits
+from trimtuner.decisions.designs import AcrossFractions, CheapStart, LatinHypercube, RandomSearch
+from trimtuner.decisions.entropy import ChanceIncumbentFeasible, ConstrainedAccuracyOfIncumbent, InformationAboutBest
+from trimtuner.decisions.filters import (
+    ClimbAsEarned,
+    Filter,
+    HighestConstrainedAccuracy,
+    KeepAll,
+    KeepRandom,
+    SearchByCMAES,
+    SearchByDirect,
+)
+from trimtuner.decisions.halving import Bohb, Hyperband
+from trimtuner.decisions.improvement import ConstrainedImprovement
+from trimtuner.decisions.incumbents import (
+    BestMeasured,
+    BestPredicted,
+    BestPredictedFeasible,
+    BestPredictedOfTested,
+    MostExpected,
+)
+from trimtuner.decisions.lookahead import Lookahead
+from trimtuner.decisions.stopping import LittleImprovement, Never
 from trimtuner.decisions.value import ValueOfRecommendation
 from trimtuner.errors import InputError, nearest
 from trimtuner.models.gaussian_process import GaussianProcess
-from trimtuner.models.hyperparameters import MostLikely
+from trimtuner.models.hyperparameters import MostLikely, Sampled
 from trimtuner.models.kernels import (
     Basis,
     FractionKernel,
@@ -21,7 +42,12 @@ from trimtuner.models.kernels import (
     quadratic_basis,
 )
 from trimtuner.models.trees import BaggedTrees
-from trimtuner.tuning.recipe import Recipe
+from trimtuner.problem.problem import COST, TIME, Problem
+from trimtuner.tuning.methods import Method, split_text
+from trimtuner.tuning.recipe import Recipe, Tests
+
+FilterName: TypeAlias = Literal["cea", "none", "random", "direct", "cmaes"]
+ModelName: TypeAlias = Literal["gp", "trees"]
 
 
 def over_fractions(*bases: Basis) -> tuple[Kernel, ...]:
@@ -31,12 +57,16 @@ def over_fractions(*bases: Basis) -> tuple[Kernel, ...]:
 
 # No single shape over the fraction suits all jobs: three are fitted, and weighed by their evidence.
 PROCESS = GaussianProcess(over_fractions(log_basis, quadratic_basis, linear_basis), MostLikely())
+SAMPLED_PROCESS = GaussianProcess(over_fractions(quadratic_basis), Sampled(12, thinning=3))  # FABOLAS's
+FULL_DATA_PROCESS = GaussianProcess((Matern52(),), MostLikely())
+
+INFORMATION = InformationAboutBest() * ChanceIncumbentFeasible()  # numerator of α_T, Eq. 5 of the TrimTuner paper
 
 TRIMTUNER_GP = Recipe(
     surrogate=PROCESS,
-    design=OneAcrossFractions(),
+    design=AcrossFractions(),
     filter=HighestConstrainedAccuracy(0.10),
-    acquisition=InformationAboutBest() * ChanceIncumbentFeasible() / ExpectedCost(),
+    acquisition=INFORMATION / ExpectedCost(),
     incumbent=BestPredictedFeasible(0.90),
 )
 TRIMTUNER_DT = TRIMTUNER_GP.but(surrogate=BaggedTrees())
@@ -48,11 +78,234 @@ TRIMTUNER = TRIMTUNER_GP.but(
     takes_snapshots=True,
 )
 
-METHODS = {"trimtuner": TRIMTUNER, "trimtuner-gp": TRIMTUNER_GP, "trimtuner-dt": TRIMTUNER_DT}
+
+def several_fractions(problem: Problem) -> str | None:
+    """For methods that learn from less than all of the data."""
+    if any(fraction < 1.0 for fraction in problem.space.fractions):
+        return None
+    return "this method tests on less than all of the data, and the space offers no fraction below 1; add some"
 
 
-def recipe_named(name: str) -> Recipe:
-    """The recipe of a method; an error lists the names."""
+def goal_at_full_data(problem: Problem) -> str | None:
+    """For methods whose resource is the fraction: more of it must be better."""
+    if problem.goal.metric not in (COST, TIME):
+        return None
+    return (
+        "this method gives more data to what did well on less, which says nothing about the least "
+        f"{problem.goal.metric} over fractions; use nephele, or maximize an accuracy"
+    )
+
+
+def no_constraints(problem: Problem) -> str | None:
+    """For methods that know no limits."""
+    if not problem.constraints:
+        return None
+    limits = ", ".join(constraint.text for constraint in problem.constraints)
+    return (
+        f"this method does not look at limits, and may test and recommend what breaks {limits}; use eic or trimtuner, "
+        "or say that you know with the option ignore_constraints=true"
+    )
+
+
+def trimtuner(horizon: int = 0) -> Recipe:
+    """The default; see docs/decisions and TRIMTUNER."""
+    if horizon == 0:
+        return TRIMTUNER
+    return TRIMTUNER.but(acquisition=_lookahead_of_value(horizon))
+
+
+def trimtuner_gp(filter: FilterName = "cea", beta: float = 0.10, horizon: int = 0) -> Recipe:  # noqa: A002
+    """TrimTuner with Gaussian processes."""
+    recipe = TRIMTUNER_GP.but(filter=_filter_named(filter, beta))
+    return recipe if horizon == 0 else recipe.but(acquisition=_lookahead(INFORMATION, horizon))
+
+
+def trimtuner_dt(filter: FilterName = "cea", beta: float = 0.10, horizon: int = 0) -> Recipe:  # noqa: A002
+    """TrimTuner with bagged trees."""
+    return trimtuner_gp(filter, beta, horizon).but(surrogate=TRIMTUNER_DT.surrogate)
+
+
+def fabolas(initial: int = 1, ignore_constraints: bool = False) -> Recipe:
+    """Eq. 3 of the TrimTuner paper; ``initial`` configurations are tested at every fraction below 1 first."""
+    return Recipe(
+        surrogate=SAMPLED_PROCESS,
+        design=AcrossFractions(_at_least("initial", initial, 1)),
+        acquisition=RegardlessOfLimits(InformationAboutBest()) / ExpectedCost(),
+        incumbent=BestPredictedOfTested(),
+        needs=(several_fractions,) if ignore_constraints else (several_fractions, no_constraints),
+    )
+
+
+def fabulinus(beta: float = 0.10) -> Recipe:
+    """Eq. 4.4 of the thesis: FABOLAS's score times the CEA of the incumbent to come; never a test on full data."""
+    return fabolas().but(
+        design=AcrossFractions(share=0.03),
+        filter=HighestConstrainedAccuracy(_share("beta", beta)),
+        acquisition=RegardlessOfLimits(InformationAboutBest()) * ConstrainedAccuracyOfIncumbent() / ExpectedCost(),
+        incumbent=BestPredictedFeasible(0.99),
+        tests=Tests.BELOW_FULL,
+        needs=(several_fractions,),
+    )
+
+
+def nephele(horizon: int = 0, trees: int = 5, initial_budget: float | None = None) -> Recipe:
+    """Algorithms 2 and 3 of the thesis."""
+    return Recipe(
+        surrogate=BaggedTrees(_at_least("trees", trees, 2)),
+        design=LatinHypercube(initial_budget=_above_zero("initial_budget", initial_budget)),
+        acquisition=Lookahead(ConstrainedImprovement(), ExpectedCost(), _at_least("horizon", horizon, 0)),
+        incumbent=BestMeasured(),
+        tests=Tests.WHERE_MEANT,
+        confidence=0.5,  # the predicted cost itself must fit
+    )
+
+
+def lynceus(horizon: int = 0, trees: int = 5, initial_budget: float | None = None) -> Recipe:
+    """Nephele on all of the data, surer to keep the budget."""
+    return nephele(horizon, trees, initial_budget).but(tests=Tests.FULL, confidence=0.99)
+
+
+def cherrypick(
+    initial_budget: float | None = None, model: ModelName = "gp", trees: int = 5, stop_below: float = 0.1
+) -> Recipe:
+    """EI_c with a Gaussian process until little is left to gain."""
+    return Recipe(
+        surrogate=FULL_DATA_PROCESS if model == "gp" else BaggedTrees(_at_least("trees", trees, 2)),
+        design=LatinHypercube(initial_budget=_above_zero("initial_budget", initial_budget)),
+        acquisition=ConstrainedImprovement(),
+        incumbent=BestMeasured(),
+        tests=Tests.FULL,
+        stop=LittleImprovement(stop_below, after=6) if stop_below > 0 else Never(),
+    )
+
+
+def eic(initial: int = 4) -> Recipe:
+    """The TrimTuner paper's first baseline."""
+    return Recipe(
+        surrogate=FULL_DATA_PROCESS,
+        design=LatinHypercube(_at_least("initial", initial, 1)),
+        acquisition=ConstrainedImprovement(),
+        incumbent=BestPredictedFeasible(0.90),
+        tests=Tests.FULL,
+    )
+
+
+def eic_usd(initial: int = 4) -> Recipe:
+    """The second: EI_c for each dollar."""
+    return eic(initial).but(acquisition=ConstrainedImprovement() / ExpectedCost())
+
+
+def ei(initial: int = 4, ignore_constraints: bool = False) -> Recipe:
+    """Plain expected improvement."""
+    return eic(initial).but(
+        acquisition=RegardlessOfLimits(ConstrainedImprovement()),
+        incumbent=BestPredicted(),
+        needs=() if ignore_constraints else (no_constraints,),
+    )
+
+
+def random() -> Recipe:
+    """No model: the control that every method must beat."""
+    return Recipe(
+        surrogate=BaggedTrees(8), design=RandomSearch(), incumbent=BestMeasured(), tests=Tests.WHERE_MEANT
+    )  # the surrogate only fills in what was not measured
+
+
+def hyperband(eta: float = 3.0) -> Recipe:
+    """Successive halving over fractions, in brackets."""
+    return random().but(
+        design=Hyperband(_above("eta", eta, 1.0)),
+        tests=Tests.ANYWHERE,
+        needs=(several_fractions, goal_at_full_data),
+    )
+
+
+def bohb(eta: float = 3.0) -> Recipe:
+    """The same, with configurations drawn where good ones were found."""
+    return hyperband(eta).but(design=Bohb(_above("eta", eta, 1.0)))
+
+
+_LIMITS, _NO_LIMITS, _LEAST = "best goal within limits", "best goal, no limits", "least cost"
+_FRACTIONS = "fractions below 1"
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method("trimtuner", trimtuner, _LIMITS, "-", "the default: the best configuration for the least money"),
+        Method("trimtuner-gp", trimtuner_gp, _LIMITS, "-", "the paper's method, with Gaussian processes"),
+        Method("trimtuner-dt", trimtuner_dt, _LIMITS, "-", "the paper's method, with trees: rugged or vast spaces"),
+        Method("fabulinus", fabulinus, _LIMITS, _FRACTIONS, "when no trial may be on all of the data"),
+        Method("fabolas", fabolas, _NO_LIMITS, _FRACTIONS, "accuracy at any price"),
+        Method("nephele", nephele, f"{_LEAST}, any fraction", "a budget to keep", "the cheapest run that will do"),
+        Method("lynceus", lynceus, f"{_LEAST}, full data", "a budget to keep", "as nephele, where all data is a must"),
+        Method("cherrypick", cherrypick, f"{_LEAST}, full data", "-", "few parameters; it ends by itself"),
+        Method("eic", eic, _LIMITS, "-", "data that cannot be sampled"),
+        Method("eic-usd", eic_usd, _LIMITS, "-", "as eic, where prices differ a lot"),
+        Method("ei", ei, _NO_LIMITS, "-", "the textbook baseline"),
+        Method("random", random, _LIMITS, "-", "the control: what every other method must beat"),
+        Method("hyperband", hyperband, _LIMITS, _FRACTIONS, "many cheap trials side by side; limits as measured"),
+        Method("bohb", bohb, _LIMITS, _FRACTIONS, "as hyperband, for long searches"),
+    )
+}
+
+
+def recipe_named(text: str, **options: object) -> Recipe:
+    """The recipe of a method, such as ``nephele`` or ``nephele:horizon=1``; an error lists the names."""
+    name, written = split_text(str(text))
     if name not in METHODS:
-        raise InputError(f"method {name!r} is none of {', '.join(METHODS)}{nearest(str(name), METHODS)}")
-    return METHODS[name]
+        raise InputError(f"method {name!r} is none of {', '.join(METHODS)}{nearest(name, METHODS)}")
+    twice = written.keys() & options.keys()
+    if twice:
+        raise InputError(f"method {text!r} gives {', '.join(sorted(twice))} twice")
+    return METHODS[name].recipe({**written, **options})
+
+
+def _filter_named(name: FilterName, beta: float) -> Filter:
+    share = _share("beta", beta)
+    filters: dict[FilterName, Filter] = {
+        "cea": HighestConstrainedAccuracy(share),
+        "none": KeepAll(),
+        "random": KeepRandom(share),
+        "direct": SearchByDirect(share),
+        "cmaes": SearchByCMAES(share),
+    }
+    return filters[name]
+
+
+def _lookahead(gain: Acquisition, horizon: int) -> Lookahead:
+    """Paths of trials of which only the last few decide: from the most promising starts, by gain per price."""
+    return Lookahead(
+        gain,
+        ExpectedCost(),
+        _at_least("horizon", horizon, 0),
+        only_predicted_feasible=False,  # a trial that breaks a limit may still teach
+        next_by="gain per price",
+        starts_at_most=4,
+    )
+
+
+def _lookahead_of_value(horizon: int) -> Acquisition:
+    value = _lookahead(ValueOfRecommendation(), horizon)
+    return value.otherwise(replace(value, gain=InformationAboutBest()))
+
+
+def _at_least(option: str, value: int, least: int) -> int:
+    if value < least:
+        raise InputError(f"option {option}={value} must be at least {least}")
+    return value
+
+
+def _above(option: str, value: float, limit: float) -> float:
+    if not limit < value < float("inf"):
+        raise InputError(f"option {option}={value:g} must be above {limit:g}")
+    return value
+
+
+def _above_zero(option: str, value: float | None) -> float | None:
+    return None if value is None else _above(option, value, 0.0)
+
+
+def _share(option: str, value: float) -> float:
+    if not 0.0 < value <= 1.0:
+        raise InputError(f"option {option}={value:g} must be above 0 and at most 1")
+    return value

@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from trimtuner.arrays import Floats, Positions
+from trimtuner.decisions.acquisition import Acquisition
 from trimtuner.decisions.belief import Belief, Places
 from trimtuner.decisions.designs import Step
 from trimtuner.decisions.outlook import Outlook
+from trimtuner.decisions.stopping import Prospect
 from trimtuner.errors import SearchOver
 from trimtuner.problem.axes import Configuration
 from trimtuner.problem.history import History, Origin, Trial
@@ -24,18 +26,24 @@ _THINNED_BY = 16  # contenders that the thinning looks at
 
 def ask(problem: Problem, recipe: Recipe, history: History, seed: int, belief: Belief | None = None) -> Trial:
     """The next trial; ``belief`` spares a second fit where that of this very history is at hand."""
+    problem, history = _as_seen(problem, recipe, history)
     pool = pool_for(problem, history, seed) if belief is None else belief.pool
     step = recipe.design.next_step(problem, pool, history, seed)
     if step is not None:
+        _stop_if_enough(recipe, history, None)
         return _trial(pool, history, step, "design")
-    candidates = _untested(problem, pool, history)
+    candidates = _untested(recipe, problem, pool, history)
+    if recipe.acquisition is None:
+        raise SearchOver("there is nothing left that this method would test; take the recommendation")
     if not history.measurements:
+        _stop_if_enough(recipe, history, None)
         return _trial(pool, history, _random_step(candidates, (seed, history.next_number)), "random")
     if belief is None:
-        belief = believe(problem, recipe, history, seed)
-    candidates = _affordable(belief, candidates, history)
-    chosen = _best_candidate(recipe, belief, candidates, (seed, history.next_number))
-    position, fraction = int(candidates.positions[chosen]), float(candidates.fractions[chosen])
+        belief = Belief.learn(problem, pool, history, recipe.surrogate, seed)
+    outlook = _affordable(recipe, belief, candidates, history, (seed, history.next_number))
+    chosen = _best_candidate(recipe, recipe.acquisition, outlook, np.random.default_rng([seed, history.next_number, 0]))
+    _stop_if_enough(recipe, history, Prospect(outlook, chosen))
+    position, fraction = int(outlook.candidates.positions[chosen]), float(outlook.candidates.fractions[chosen])
     snapshots = _snapshots(problem, pool, history, position, fraction) if recipe.takes_snapshots else ()
     trial = _trial(pool, history, Step(position, fraction, snapshots), "model")
     target = belief.targets.at(np.array([recommend(recipe, belief, history)]))
@@ -54,7 +62,20 @@ def recommend(recipe: Recipe, belief: Belief, history: History) -> int:
 
 def believe(problem: Problem, recipe: Recipe, history: History, seed: int) -> Belief:
     """What the method makes of the history."""
+    problem, history = _as_seen(problem, recipe, history)
     return Belief.learn(problem, pool_for(problem, history, seed), history, recipe.surrogate, seed)
+
+
+def _as_seen(problem: Problem, recipe: Recipe, history: History) -> tuple[Problem, History]:
+    """Problem and history as the method sees them: without the fractions that it knows nothing of."""
+    narrow = recipe.narrow(problem)
+    return narrow, history if narrow is problem else history.at_fractions(narrow.space.fractions)
+
+
+def _stop_if_enough(recipe: Recipe, history: History, prospect: Prospect | None) -> None:
+    reason = recipe.stop.reason(history, prospect)
+    if reason is not None:
+        raise SearchOver(f"the search is over: {reason}; take the recommendation")
 
 
 def pool_for(problem: Problem, history: History, seed: int) -> Pool:
@@ -86,10 +107,11 @@ def _best_measured(problem: Problem, history: History) -> list[Configuration]:
     return list(distinct.values())[:_ANCHORS]
 
 
-def _untested(problem: Problem, pool: Pool, history: History) -> Places:
-    everywhere = Places.product(pool, problem.space.fractions)
+def _untested(recipe: Recipe, problem: Problem, pool: Pool, history: History) -> Places:
+    fractions = recipe.tested_fractions(problem)
+    everywhere = Places.product(pool, fractions)
     is_open = np.ones(len(everywhere), dtype=bool)
-    order = {fraction: number for number, fraction in enumerate(problem.space.fractions)}
+    order = {fraction: number for number, fraction in enumerate(fractions)}
     for configuration, fraction in history.tested():
         if fraction in order:
             is_open[order[fraction] * len(pool) + pool.position(dict(configuration))] = False
@@ -98,20 +120,21 @@ def _untested(problem: Problem, pool: Pool, history: History) -> Places:
     return everywhere.at(np.nonzero(is_open)[0])
 
 
-def _affordable(belief: Belief, candidates: Places, history: History) -> Places:
-    """Candidates that very likely fit what is left of the budget, pending trials paid for."""
+def _affordable(recipe: Recipe, belief: Belief, candidates: Places, history: History, seed: tuple[int, int]) -> Outlook:
+    """The outlook on candidates that very likely fit what is left of the budget, pending trials paid for."""
+    outlook = Outlook(belief, candidates, (*seed, 1), confidence=recipe.confidence)
     budget = belief.problem.budget
     if budget is None:
-        return candidates
-    cost = belief.cautious_effort(candidates)
+        return outlook
     left = budget - history.spent - _pending_cost(belief, history)
-    fits = cost <= left
+    outlook = replace(outlook, left=left)
+    fits = outlook.is_affordable
     if not fits.any():
         raise SearchOver(
             f"the budget of {budget:g} USD has {max(left, 0.0):.4g} left, and the cheapest trial may cost "
-            f"{cost.min():.4g}; raise the budget, or take the recommendation"
+            f"{outlook.dearest.min():.4g}; raise the budget, or take the recommendation"
         )
-    return candidates.at(np.nonzero(fits)[0])
+    return outlook if fits.all() else replace(outlook, candidates=candidates.at(np.nonzero(fits)[0]))
 
 
 def _pending_cost(belief: Belief, history: History) -> float:
@@ -122,19 +145,14 @@ def _pending_cost(belief: Belief, history: History) -> float:
     return float(belief.cautious_effort(places).sum())
 
 
-def _best_candidate(recipe: Recipe, belief: Belief, candidates: Places, seed: tuple[int, int]) -> int:
-    generator = np.random.default_rng([*seed, 0])
-    sample_seed = (*seed, 1)
-    outlook = Outlook(belief, candidates, sample_seed)
-
+def _best_candidate(recipe: Recipe, acquisition: Acquisition, outlook: Outlook, generator: np.random.Generator) -> int:
     def score_of(positions: Positions) -> Floats:
-        if len(positions) == len(candidates):
-            return recipe.acquisition.score(outlook)
-        return recipe.acquisition.score(Outlook(belief, candidates.at(positions), sample_seed))
+        return acquisition.score(outlook if len(positions) == len(outlook.candidates) else outlook.at(positions))
 
     kept = recipe.filter.keep(outlook, score_of, generator)
     if len(kept) > _SCORED_AT_MOST:
-        kept = kept[_most_moving(Outlook(belief, candidates.at(kept), sample_seed, _THINNED_BY))]
+        thinned = replace(outlook, candidates=outlook.candidates.at(kept), contenders_at_most=_THINNED_BY)
+        kept = kept[_most_moving(thinned)]
     scores = score_of(kept)
     # Ties are broken at random on purpose: the first would always be the same corner of the space.
     best = np.lexsort((generator.random(len(scores)), -scores))[0]
@@ -143,13 +161,12 @@ def _best_candidate(recipe: Recipe, belief: Belief, candidates: Places, seed: tu
 
 def _most_moving(outlook: Outlook) -> Positions:
     """Candidates that could shift the contenders most for their cost: a linear-time stand-in for the acquisition."""
-    cost = outlook.belief.expected(outlook.belief.effort_metric, outlook.candidates)
-    total = np.zeros(len(cost))
+    total = np.zeros(len(outlook.candidates))
     for name in outlook.quantity_names:
         metric = next(m for m in outlook.metrics if outlook.belief.quantity_name(m) == name)
         scale = max(float(outlook.contender_prediction(metric).variance.mean()), 1e-12)
         total += (outlook.movement(metric) ** 2).mean(axis=1) / scale
-    order = np.argpartition(-total / cost, _SCORED_AT_MOST)[:_SCORED_AT_MOST]
+    order = np.argpartition(-total / outlook.effort, _SCORED_AT_MOST)[:_SCORED_AT_MOST]
     return np.sort(order)
 
 
