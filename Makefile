@@ -31,6 +31,7 @@ soak: $(VENV)/.dev  ## The long forms of the promises.
 
 bench: $(VENV)/.dev  ## Measure speed and search quality; prints what docs/performance.md reports.
 	$(ONE_THREAD) $(BIN)/python benchmarks/speed.py
+	$(ONE_THREAD) $(BIN)/python benchmarks/methods.py
 	$(ONE_THREAD) $(BIN)/python benchmarks/quality.py
 
 $(VENV)/bin/python:

@@ -16,6 +16,7 @@ from scipy.stats import norm
 from decisions.fakes import (
     IDENTITY,
     LOG,
+    KnownGaussian,
     belief_of,
     gaussian_of_times,
     gaussian_over,
@@ -210,11 +211,13 @@ def test_after_an_imagined_answer_a_candidate_scores_as_under_the_conditioned_be
     )
 
 
-def test_a_quantity_that_no_goal_or_limit_reads_is_not_imagined():
+def test_a_trial_tells_its_cost_also_where_no_goal_or_limit_reads_it():
     outlook = outlook_of(known_belief(0))
-    after = outlook.after(2, {"score": 1.0})
+    after = outlook.after(2, {"score": 1.0, "time": 0.0})
     assert outlook.quantity_names == ("score",)
-    np.testing.assert_array_equal(after.effort, outlook.effort)
+    assert outlook.answered_names == ("score", "time")
+    np.testing.assert_array_equal(after.at_candidates("time").mean, outlook.at_candidates("time").mean)
+    assert (after.at_candidates("time").variance < outlook.at_candidates("time").variance).all()
     assert (after.at_candidates("score").variance < outlook.at_candidates("score").variance).all()
 
 
@@ -408,13 +411,15 @@ def test_some_of_some_after_an_answer_score_as_they_do_among_all(acquisition):
     np.testing.assert_allclose(acquisition.score(nested), straight[[0, 9]], rtol=1e-12, atol=1e-15)
 
 
-def test_columns_computed_at_once_are_those_computed_one_by_one():
+def test_columns_computed_at_once_are_those_computed_one_by_one_and_are_not_computed_again(monkeypatch):
     belief = known_belief(2, "time <= 1s")
     once, each = outlook_of(belief).at(np.array([7, 3, 1])), outlook_of(belief)
+    expected = {(name, place): each.column(name, place)[[7, 3, 1]] for name in ("score", "time") for place in (7, 1)}
     once.compute_columns(np.array([2, 0]))
+    monkeypatch.setattr(KnownGaussian, "covariance", lambda *_: pytest.fail("computed again"))
     for name in ("score", "time"):
-        np.testing.assert_array_equal(once.column(name, 0), each.column(name, 7)[[7, 3, 1]])
-        np.testing.assert_array_equal(once.column(name, 2), each.column(name, 1)[[7, 3, 1]])
+        np.testing.assert_array_equal(once.column(name, 0), expected[name, 7])
+        np.testing.assert_array_equal(once.column(name, 2), expected[name, 1])
 
 
 # --- regardless of limits
@@ -430,7 +435,7 @@ def test_regardless_of_limits_an_outlook_is_that_of_the_problem_without_them(acq
     np.testing.assert_array_equal(acquisition.score(limited.regardless_of_limits), acquisition.score(free))
     np.testing.assert_allclose(
         acquisition.score(limited.after(candidate, {"score": 0.4, "time": 1.0}).regardless_of_limits),
-        acquisition.score(free.after(candidate, {"score": 0.4})),
+        acquisition.score(free.after(candidate, {"score": 0.4, "time": 1.0})),
     )
     chosen = np.array([8, 2, candidate])
     np.testing.assert_allclose(

@@ -157,6 +157,16 @@ def test_it_is_counted_from_the_best_that_was_measured_within_the_limits_on_all_
     assert outlook.regardless_of_limits.best_measured == 9.0
 
 
+def test_regardless_of_limits_it_is_counted_from_the_best_measured_and_no_chance_enters():
+    seen = [measurement(0, 1.0, score=0.1, time=1.0), measurement(1, 1.0, score=0.7, time=9.0)]
+    outlook = outlook_of(constrained_belief(1, "time <= 2s", measurements=seen))
+    mean, variance = outlook.at_candidates("score")
+    expected = [improvement_by_integral(m, v, 0.7) for m, v in zip(mean, variance, strict=True)]
+    plain = RegardlessOfLimits(ConstrainedImprovement()).score(outlook)
+    np.testing.assert_allclose(plain, expected, rtol=1e-8, atol=1e-11)
+    assert not np.allclose(plain, ConstrainedImprovement().score(outlook))
+
+
 def test_a_candidate_that_may_not_run_promises_the_less():
     """All else equal: the same belief, once with a failure next to the candidates."""
     seen = [measurement(2, 1.0, score=0.3, time=1.0)]

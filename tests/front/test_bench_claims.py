@@ -125,7 +125,7 @@ def test_claims_without_results_are_not_judged():
         (10.0, Estimate(5.0, 2.0, 20.0), Verdict.HOLDS),
         (10.0, Estimate(3.0, 2.0, 5.0), Verdict.PARTLY),
         (1.2, Estimate(1.0, 0.9, 1.1), Verdict.FAILS),
-        (1.2, Estimate(1.0, 0.8, 1.3), Verdict.PARTLY),
+        (1.2, Estimate(1.0, 0.8, 1.3), Verdict.UNDECIDED),
         (10.0, Estimate(0.2, 0.1, 0.4), Verdict.FAILS),
         (10.0, Estimate(math.inf, 3.0, math.inf), Verdict.HOLDS),
         (10.0, Estimate(math.nan, math.nan, math.nan), Verdict.FAILS),

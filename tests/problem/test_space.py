@@ -426,7 +426,7 @@ def test_the_pool_holds_all_that_is_to_be_kept_however_much_it_is():
     space = continuous_space()
     keep = configurations_of(space.pool(seed=1))[:200]
     pool = space.pool(keep=keep, seed=2)
-    assert [pool.position(configuration) for configuration in keep] == list(range(200))
+    assert len({pool.position(configuration) for configuration in keep}) == 200
     assert len(pool) >= 1000
 
 

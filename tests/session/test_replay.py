@@ -42,7 +42,9 @@ def table(**changes):
 
 def run_of(*states):
     """A run from (USD spent, quality, name of the recommended configuration)."""
-    return Run(0, tuple(Moment(usd, quality, {"a": name}, 1.0, 1.0, 0.0, 0.01, 1.0, True) for usd, quality, name in states))
+    return Run(
+        0, tuple(Moment(usd, quality, {"a": name}, 1.0, 1.0, 0.0, 0.01, 1.0, True) for usd, quality, name in states)
+    )
 
 
 STORY = run_of((1, 0.5, "x"), (2, 0.92, "y"), (3, 0.8, "x"), (4, 0.91, "y"), (6, 0.96, "z"), (9, 0.93, "y"))
@@ -165,6 +167,139 @@ def test_snapshots_of_a_table_are_told_and_charged_once():
     (moment,) = run.moments
     assert moment.fraction == 0.5
     assert moment.spent in [pytest.approx(0.5 * size) for size in (1, 2, 3, 4)]
+
+
+SEARCH = {"seed": 0, "trials": 100}
+CELLS = [
+    ({"size": size, "mode": mode}, fraction)
+    for size in (1, 2, 3, 4)
+    for mode in ("sync", "async")
+    for fraction in (0.1, 0.5, 1.0)
+]
+
+
+def is_accurate(config, fraction, limit=0.7):
+    return accuracy(config["size"], config["mode"], fraction) >= limit
+
+
+def cost(config, fraction):
+    return config["size"] * fraction
+
+
+def least_cost(fractions, limit=0.7):
+    return min(cost(config, f) for config, f in CELLS if f in fractions and is_accurate(config, f, limit))
+
+
+def test_a_goal_given_to_the_replay_takes_the_place_of_the_tables_own():
+    """The table maximises accuracy; the cheapest run of 0.7 is not its most accurate."""
+    run = replay(table(), "trimtuner-dt", **SEARCH, minimize="cost", constraints=["accuracy >= 0.7"])
+    last = run.moments[-1]
+    assert last.quality == pytest.approx(1.0)
+    assert cost(last.config, last.recommended_fraction) == pytest.approx(least_cost((0.1, 0.5, 1.0)))
+    assert last.recommended_fraction < 1.0
+
+
+def test_the_fraction_of_a_moment_is_the_trials_and_the_recommended_one_is_where_the_goal_is_meant():
+    accurate = replay(table(), "trimtuner-dt", seed=0, trials=6)
+    assert {moment.recommended_fraction for moment in accurate.moments} == {1.0}
+    assert accurate.moments[0].fraction < 1.0
+    full = replay(table(), "lynceus", seed=0, trials=6, minimize="cost", constraints=["accuracy >= 0.7"])
+    assert {(moment.fraction, moment.recommended_fraction) for moment in full.moments} == {(1.0, 1.0)}
+
+
+def test_the_time_of_a_moment_is_what_the_trials_took_one_after_the_other():
+    """An hour at full data, so fractions of one."""
+    run = replay(table(), "random", seed=0, trials=10, minimize="cost", constraints=["accuracy >= 0.7"])
+    expected = 0.0
+    for moment in run.moments:
+        expected += 3600.0 * moment.fraction
+        assert moment.time == pytest.approx(expected)
+    assert len({moment.fraction for moment in run.moments}) > 1
+
+
+def test_the_time_of_snapshots_is_that_of_the_run_they_are_part_of():
+    (moment,) = replay(table(snapshots=True), "trimtuner-gp", seed=0, trials=1).moments
+    assert moment.time == pytest.approx(3600.0 * 0.5)
+
+
+def test_the_time_of_failures_counts():
+    run = replay(table(failed="failed"), "random", seed=0, trials=100)
+    assert len(run.moments) == 8
+    assert run.moments[-1].time == pytest.approx(8 * 3600.0)
+
+
+def test_before_anything_ran_a_moment_has_no_recommendation_and_no_worth():
+    """Everything of size 4 fails, and with these seeds something of size 4 comes first."""
+    firsts = [replay(table(failed="failed"), "random", seed=seed, trials=1).moments[0] for seed in range(20)]
+    empty = [moment for moment in firsts if not moment.config]
+    assert 0 < len(empty) < 20
+    for moment in empty:
+        assert (moment.quality, moment.is_feasible, moment.chance_feasible) == (0.0, False, 0.0)
+        assert moment.spent == 4.0
+
+
+def test_a_budget_is_known_to_the_method_and_kept_by_it():
+    """Cheaper trials are chosen towards its end; a cut by the mean full run is not known, and is passed."""
+    known = replay(table(), "trimtuner-dt", **SEARCH, budget=2.5)
+    cut = replay(table(), "trimtuner-dt", **SEARCH, budget_runs=1.0)
+    assert known.moments[-1].spent <= 2.5 <= cut.moments[-1].spent
+
+
+def test_a_budget_ends_a_search_that_does_not_look_at_it_once_it_is_spent():
+    run = replay(table(), "random", **SEARCH, budget=5.0)
+    assert run.moments[-1].spent >= 5.0
+    assert all(moment.spent < 5.0 for moment in run.moments[:-1])
+
+
+@pytest.mark.parametrize("method", ["trimtuner-dt", "random", "eic"])
+def test_a_search_until_the_best_ends_when_the_best_is_measured_and_recommended(method):
+    long, short = (replay(table(), method, **SEARCH, until_best=flag) for flag in (False, True))
+    assert len(short.moments) < len(long.moments)
+    steps = zip(short.moments, long.moments, strict=False)
+    assert all((one.config, one.spent) == (other.config, other.spent) for one, other in steps)
+    assert short.moments[-1].config == {"size": 2, "mode": "async"}
+    assert short.moments[-1].fraction == 1.0 or method == "trimtuner-dt"
+    assert short.moments[-1].chance_feasible == 1.0
+
+
+def test_a_search_until_the_best_does_not_end_at_a_forecast():
+    """Fabulinus never tests on all of the data: it recommends the best long before the end, and never measures it."""
+    run = replay(table(), "fabulinus", **SEARCH, constraints=[], until_best=True)
+    assert len(run.moments) == 8 * 2
+    assert any(moment.quality == 1.0 for moment in run.moments[:-1])
+
+
+def test_a_search_on_all_of_the_data_ends_at_the_best_there_is_on_all_of_it():
+    """The cheapest on less data is out of its reach: its quality stays below 1, and yet it is done."""
+    run = replay(table(), "lynceus", **SEARCH, minimize="cost", constraints=["accuracy >= 0.7"], until_best=True)
+    last = run.moments[-1]
+    assert cost(last.config, last.recommended_fraction) == pytest.approx(least_cost((1.0,)))
+    assert last.quality == pytest.approx(least_cost((0.1, 0.5, 1.0)) / least_cost((1.0,)))
+    assert len(run.moments) < 8
+
+
+@pytest.mark.parametrize("limit", [0.7, 0.85])
+@pytest.mark.parametrize("method", ["nephele", "lynceus", "random", "ei:ignore_constraints=true"])
+def test_what_is_cheap_because_it_breaks_a_limit_is_never_worth_more_than_the_best(method, limit):
+    """Worth is best/cost, at most 1, times accuracy/limit for what is not accurate enough."""
+    best = least_cost((0.1, 0.5, 1.0), limit)
+    for seed in range(4):
+        run = replay(table(), method, seed, 4, minimize="cost", constraints=[f"accuracy >= {limit}"])
+        for moment in run.moments:
+            reached = accuracy(moment.config["size"], moment.config["mode"], moment.recommended_fraction)
+            value = min(best / cost(moment.config, moment.recommended_fraction), 1.0) * min(reached / limit, 1.0)
+            assert moment.quality == pytest.approx(value)
+            assert moment.is_feasible == (reached >= limit)
+            assert moment.quality <= 1.0 + 1e-12
+            assert moment.is_feasible or moment.quality < 1.0
+
+
+def test_some_of_those_were_cheap_because_they_broke_the_limit():
+    """Or the claim above would say nothing."""
+    run = replay(table(), "ei:ignore_constraints=true", 0, 8, minimize="cost", constraints=["accuracy >= 0.85"])
+    last = run.moments[-1]
+    assert not last.is_feasible
+    assert cost(last.config, 1.0) < least_cost((0.1, 0.5, 1.0), 0.85)
 
 
 def test_a_search_for_the_least_cost_is_scored_against_the_cheapest_cell():

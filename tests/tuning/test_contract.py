@@ -47,6 +47,7 @@ BLIND = {"ei", "fabolas"}  # to limits
 NEEDS_LESS_DATA = {"fabulinus", "fabolas", "hyperband", "bohb"}
 NEEDS_GOAL_AT_FULL_DATA = {"hyperband", "bohb"}
 WITHOUT_A_MODEL = {"random", "hyperband", "bohb"}
+FULL_DATA_ONLY = {"nephele", "lynceus", "cherrypick", "eic", "eic-usd", "ei", "random"}  # for an accuracy
 SAMPLED = {"fabulinus", "fabolas"}  # slow: their processes are sampled
 NAMES = [*METHODS, *VARIANTS]
 every_method = pytest.mark.parametrize("name", NAMES)
@@ -293,6 +294,58 @@ def test_a_design_of_a_few_trials_ends_where_the_space_cannot_be_enumerated(name
     assert steps[-1][1].origin == "model"
 
 
+RATE_ONLY = Space({"rate": Float(1e-5, 1e-1, scale="log")}, fractions=FRACTIONS)
+
+
+def designed(name, accuracy_of, count, seed=SEED):
+    """The first trials of a search of one continuous parameter, all of them by the design."""
+    problem, recipe = Problem.of(RATE_ONLY, "accuracy", None, [], None), recipe_of(name)
+    history, trials = History(), []
+    for _ in range(count):
+        trial = ask(problem, recipe, history, seed)
+        trials.append(trial)
+        metrics = {"accuracy": accuracy_of(trial.config["rate"]), "time": 10.0}
+        history = history.with_asked(trial).with_told(outcome_of_success(problem, trial, metrics, {}))
+    assert {trial.origin for trial in trials} == {"design"}
+    return [(trial.config["rate"], trial.fraction) for trial in trials]
+
+
+def rising(rate):
+    return (math.log10(rate) + 5.0) / 4.0
+
+
+def falling(rate):
+    return 1.0 - rising(rate)
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("trimtuner", 3),
+        ("trimtuner-gp", 2),
+        ("fabulinus", 6),
+        ("nephele", 6),
+        ("eic", 4),
+        ("random", 6),
+    ],
+)
+def test_a_design_does_not_look_at_results_where_the_space_cannot_be_enumerated_either(name, count):
+    assert designed(name, rising, count) == designed(name, falling, count)
+
+
+def test_one_configuration_across_fractions_is_one_where_the_space_cannot_be_enumerated_too():
+    (one, first), (other, second) = designed("trimtuner-dt", rising, 2)
+    assert one == other
+    assert (first, second) == FRACTIONS[:2]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_latin_hypercube_is_one_where_the_space_cannot_be_enumerated_too(seed):
+    """Four trials: one in each quarter of the rates, but for the distance to the nearest of a thousand in the pool."""
+    shares = sorted(rising(rate) for rate, _ in designed("eic", rising, 4, seed))
+    assert all(0.25 * i - 0.002 <= share <= 0.25 * (i + 1) + 0.002 for i, share in enumerate(shares))
+
+
 def test_the_seed_of_hashes_does_not_matter():
     """Sets and dicts come in another order in another process; trials do not."""
     one, other = (_asked_in_another_process(seed) for seed in ("1", "4242"))
@@ -357,6 +410,20 @@ def test_what_failed_is_not_recommended_while_something_ran(name, family):
     configuration, fraction = recommended(problem, recipe, history)
     failed = {place(problem, outcome.trial) for outcome in history.failures}
     assert (problem.space.key(configuration), fraction) not in failed
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_ran_on_less_data_and_failed_where_the_goal_is_meant_is_not_recommended(name):
+    """All of the data does not fit into the memory of what does best on half of it."""
+    problem, recipe = most_accurate(), recipe_of(name)
+    best, second = {"rate": 1e-2, "workers": 2}, {"rate": 1e-2, "workers": 1}
+    history = History()
+    for number, (one, fraction) in enumerate([(best, 0.5), (second, 0.5), (best, 1.0), (second, 1.0)]):
+        if number == 3 and plain(name) not in FULL_DATA_ONLY:
+            continue  # one must have measured something that the method looks at
+        trial = Trial(number, one, fraction)
+        history = history.with_asked(trial).with_told(told(problem, trial, has_failed=number == 2))
+    assert recommended(problem, recipe, history) != (best, 1.0)
 
 
 TINY = [{"rate": 1e-2, "workers": 1}, {"rate": 1e-1, "workers": 4}]
@@ -475,6 +542,16 @@ def test_trials_at_fractions_that_a_method_does_not_test_do_not_disturb_it(name,
         configuration, fraction = recommended(problem, recipe, history)
         problem.space.check(configuration)
         assert fraction in recommendable(problem, recipe)
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_who_tests_on_all_of_the_data_learns_nothing_from_less_and_all_others_do(name):
+    problem, recipe = most_accurate(), recipe_of(name)
+    trials = [Trial(number, CONFIGURATIONS[number], fraction) for number, fraction in enumerate((1.0, 0.1, 1.0, 0.5))]
+    everything = tuple(told(problem, trial) for trial in trials)
+    full = tuple(outcome for outcome in everything if outcome.trial.fraction == 1.0)
+    one, other = (believe(problem, recipe, History(told_so), SEED).goal_at_targets for told_so in (everything, full))
+    assert np.array_equal(one.mean, other.mean) == (name in FULL_DATA_ONLY)
 
 
 def test_a_method_on_all_of_the_data_can_take_over_from_one_that_recommended_less():

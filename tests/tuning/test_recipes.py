@@ -8,11 +8,21 @@ from trimtuner.decisions.acquisition import ExpectedCost
 from trimtuner.decisions.designs import AcrossFractions, CheapStart
 from trimtuner.decisions.entropy import ChanceIncumbentFeasible, InformationAboutBest
 from trimtuner.decisions.filters import HighestConstrainedAccuracy, KeepAll
-from trimtuner.decisions.incumbents import BestPredictedFeasible, MostExpected
+from trimtuner.decisions.incumbents import BestMeasured, BestPredictedFeasible, MostExpected
+from trimtuner.decisions.stopping import AfterTrials, Never, NotWorthItsPrice
 from trimtuner.errors import InputError
 from trimtuner.models.trees import BaggedTrees
-from trimtuner.tuning.recipe import Recipe
-from trimtuner.tuning.recipes import METHODS, TRIMTUNER, TRIMTUNER_DT, TRIMTUNER_GP, recipe_named
+from trimtuner.problem.problem import Problem
+from trimtuner.problem.space import Space
+from trimtuner.tuning.recipe import Recipe, Tests
+from trimtuner.tuning.recipes import (
+    METHODS,
+    TRIMTUNER,
+    TRIMTUNER_DT,
+    TRIMTUNER_GP,
+    recipe_named,
+    several_fractions,
+)
 
 REPLACEMENTS = {
     "surrogate": BaggedTrees(count=7),
@@ -21,6 +31,10 @@ REPLACEMENTS = {
     "acquisition": ExpectedCost(),
     "incumbent": BestPredictedFeasible(0.5),
     "takes_snapshots": True,
+    "tests": Tests.BELOW_FULL,
+    "confidence": 0.5,
+    "stop": AfterTrials(7),
+    "needs": (several_fractions,),
 }
 
 
@@ -28,29 +42,9 @@ def differing_parts(one, other):
     return {part.name for part in fields(Recipe) if getattr(one, part.name) != getattr(other, part.name)}
 
 
-def test_every_variant_of_trimtuner_has_its_name():
-    assert METHODS["trimtuner"] is TRIMTUNER
-    assert METHODS["trimtuner-gp"] is TRIMTUNER_GP
-    assert METHODS["trimtuner-dt"] is TRIMTUNER_DT
-
-
 @pytest.mark.parametrize("name", METHODS)
 def test_a_name_finds_its_recipe(name):
-    assert recipe_named(name) is METHODS[name]
-    assert name == name.lower().strip()
-
-
-@pytest.mark.parametrize(("typed", "meant"), [("trimtuner-pg", "trimtuner-gp"), ("trim-tuner", "trimtuner")])
-def test_a_name_mistyped_is_answered_with_the_nearest(typed, meant):
-    with pytest.raises(InputError, match=f"did you mean '{meant}'"):
-        recipe_named(typed)
-
-
-def test_a_name_like_no_other_is_answered_with_all_of_them():
-    with pytest.raises(InputError) as error:
-        recipe_named("zzzz")
-    assert all(name in str(error.value) for name in METHODS)
-    assert "did you mean" not in str(error.value)
+    assert recipe_named(name) == METHODS[name].recipe({})
 
 
 @pytest.mark.parametrize("part", REPLACEMENTS)
@@ -58,6 +52,25 @@ def test_but_changes_only_what_it_names(part):
     changed = TRIMTUNER_GP.but(**{part: REPLACEMENTS[part]})
     assert differing_parts(changed, TRIMTUNER_GP) == {part}
     assert getattr(changed, part) == REPLACEMENTS[part]
+
+
+def test_every_part_has_a_replacement_above():
+    assert set(REPLACEMENTS) == {part.name for part in fields(Recipe)}
+
+
+def test_but_leaves_the_method_it_is_said_of_as_it_was():
+    before = TRIMTUNER_GP.design
+    TRIMTUNER_GP.but(design=CheapStart(11))
+    assert TRIMTUNER_GP.design is before
+
+
+def test_but_can_do_without_an_acquisition():
+    assert TRIMTUNER_GP.but(acquisition=None).acquisition is None
+
+
+def test_but_knows_no_part_of_another_name():
+    with pytest.raises(TypeError, match="acquisitoin"):
+        TRIMTUNER_GP.but(acquisitoin=ExpectedCost())
 
 
 def test_but_can_say_no_to_snapshots():
@@ -84,3 +97,101 @@ def test_the_variants_of_the_paper_are_what_the_paper_says():
 
 def test_the_default_recommends_what_it_expects_most_of():
     assert TRIMTUNER.incumbent == MostExpected()
+
+
+# --- which fractions
+
+THREE = (0.1, 0.5, 1.0)
+
+
+def problem_of(goal, fractions=THREE):
+    space = Space.from_configs([{"x": 0}, {"x": 1}], fractions=fractions, snapshots=True)
+    return Problem.of(space, *((goal, None) if goal == "accuracy" else (None, goal)), ["time <= 1h"], None)
+
+
+@pytest.mark.parametrize(
+    ("tests", "goal", "seen", "targets", "tested"),
+    [
+        (Tests.ANYWHERE, "accuracy", THREE, (1.0,), THREE),
+        (Tests.ANYWHERE, "time", THREE, THREE, THREE),
+        (Tests.BELOW_FULL, "accuracy", THREE, (1.0,), (0.1, 0.5)),
+        (Tests.BELOW_FULL, "time", THREE, THREE, (0.1, 0.5)),
+        (Tests.WHERE_MEANT, "accuracy", (1.0,), (1.0,), (1.0,)),
+        (Tests.WHERE_MEANT, "time", THREE, THREE, THREE),
+        (Tests.FULL, "accuracy", (1.0,), (1.0,), (1.0,)),
+        (Tests.FULL, "time", (1.0,), (1.0,), (1.0,)),
+    ],
+)
+def test_a_method_sees_tests_and_recommends_the_fractions_that_it_says(tests, goal, seen, targets, tested):
+    recipe = TRIMTUNER.but(tests=tests)
+    narrow = recipe.narrow(problem_of(goal))
+    assert narrow.space.fractions == seen
+    assert narrow.target_fractions == targets
+    assert recipe.tested_fractions(narrow) == tested
+
+
+@pytest.mark.parametrize("tests", Tests)
+def test_a_narrowed_problem_differs_in_its_fractions_only(tests):
+    problem = problem_of("time")
+    narrow = TRIMTUNER.but(tests=tests).narrow(problem)
+    assert (narrow.goal, narrow.constraints, narrow.budget) == (problem.goal, problem.constraints, problem.budget)
+    assert narrow.space.pool() is problem.space.pool()
+    assert narrow.space.snapshots
+    assert problem.space.fractions == THREE
+    assert (narrow is problem) == (narrow.space.fractions == THREE)
+    assert TRIMTUNER.but(tests=tests).narrow(narrow) is narrow
+
+
+METHODS_BY_TESTS = {
+    Tests.ANYWHERE: {"trimtuner", "trimtuner-gp", "trimtuner-dt", "fabolas", "hyperband", "bohb"},
+    Tests.BELOW_FULL: {"fabulinus"},
+    Tests.WHERE_MEANT: {"nephele", "random"},
+    Tests.FULL: {"lynceus", "cherrypick", "eic", "eic-usd", "ei"},
+}
+
+
+@pytest.mark.parametrize("tests", Tests)
+def test_every_method_tests_where_its_paper_does(tests):
+    assert {name for name in METHODS if recipe_named(name).tests is tests} == METHODS_BY_TESTS[tests]
+
+
+# --- differences between methods
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "parts"),
+    [
+        ("nephele", "lynceus", {"tests", "confidence"}),
+        ("eic", "eic-usd", {"acquisition"}),
+        ("eic", "ei", {"acquisition", "incumbent", "needs"}),
+        ("ei:ignore_constraints=true", "ei", {"needs"}),
+        ("hyperband", "bohb", {"design"}),
+        ("random", "hyperband", {"design", "tests", "needs"}),
+        ("fabolas", "fabulinus", {"design", "filter", "acquisition", "incumbent", "tests", "needs"}),
+        ("nephele", "nephele:horizon=1", {"acquisition"}),
+        ("trimtuner", "trimtuner:horizon=1", {"acquisition"}),
+        ("trimtuner-dt", "trimtuner-dt:filter=none", {"filter"}),
+        ("cherrypick", "cherrypick:model=trees", {"surrogate"}),
+        ("cherrypick", "cherrypick:stop_below=0", {"stop"}),
+    ],
+)
+def test_methods_differ_in_these_parts_only(one, other, parts):
+    assert differing_parts(recipe_named(one), recipe_named(other)) == parts
+
+
+@pytest.mark.parametrize("name", ["nephele", "lynceus", "cherrypick", "random", "hyperband", "bohb"])
+def test_those_that_recommend_no_forecast_recommend_what_measured_best(name):
+    assert recipe_named(name).incumbent == BestMeasured()
+
+
+def test_only_cherrypick_ends_by_itself():
+    assert [name for name in METHODS if recipe_named(name).stop != Never()] == ["cherrypick"]
+
+
+def test_a_check_asks_every_need_and_the_stop_rule():
+    problem = problem_of("accuracy", fractions=(1.0,))
+    TRIMTUNER.check(problem)
+    with pytest.raises(InputError, match="no fraction below 1"):
+        TRIMTUNER.but(needs=(lambda _: None, several_fractions)).check(problem)
+    with pytest.raises(InputError, match="NotWorthItsPrice"):
+        TRIMTUNER.but(stop=NotWorthItsPrice() | Never()).check(problem)

@@ -62,9 +62,9 @@ class Otherwise(Acquisition):
     second: Acquisition
 
     def score(self, outlook: Outlook) -> Floats:
-        """The first, unless it is 0 everywhere."""
+        """The first, unless it sees a gain nowhere."""
         scores = self.first.score(outlook)
-        return scores if scores.any() else self.second.score(outlook)
+        return scores if scores.max() > 0.0 else self.second.score(outlook)
 
 
 @dataclass(frozen=True)

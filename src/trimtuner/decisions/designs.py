@@ -14,6 +14,7 @@ from trimtuner.problem.history import History
 from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import Problem
 
+_FEWEST = 4  # trials of a design that is bounded by money: from fewer a model cannot tell what anything costs
 _BLOCK = 16  # points of one Latin hypercube where their number is not known beforehand
 
 
@@ -67,13 +68,13 @@ class AcrossFractions:
         return None
 
     def _wanted(self, pool: Pool) -> int:
-        return max(self.count, math.ceil(self.share * len(pool)))
+        return max(self.count, math.ceil(self.share * pool.lasting))
 
     def _order(self, pool: Pool, seed: int) -> Iterator[int]:
         """A Latin hypercube of one point is a random one."""
         wanted = self._wanted(pool)
         if wanted == 1:
-            return iter(_random_order(len(pool), seed).tolist())
+            return iter(_random_order(pool.lasting, seed).tolist())
         return (position for position, _ in latin_order(pool, (1.0,), wanted, seed))
 
 
@@ -103,11 +104,12 @@ class LatinHypercube:
         ran = sum(outcome.failed is None for outcome in history.outcomes) + len(history.pending)
         if self.count is not None:
             return ran >= self.count
+        made = len(history.outcomes) + len(history.pending)
         if self.initial_budget is not None:
-            return history.spent >= self.initial_budget
+            return history.spent >= self.initial_budget and made >= _FEWEST
         if problem.budget is not None:
-            return history.spent >= self.budget_share * problem.budget
-        return ran >= max(2, math.ceil(self.space_share * len(pool) * len(problem.space.fractions)))
+            return history.spent >= self.budget_share * problem.budget and made >= _FEWEST
+        return ran >= max(2, math.ceil(self.space_share * pool.lasting * len(problem.space.fractions)))
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,9 @@ class RandomSearch:
         """Nothing only when everything was tested."""
         tested = {(problem.space.key(dict(c)), f) for c, f in history.tested()}
         fractions = problem.space.fractions
-        order = np.random.default_rng([seed, 79, history.next_number]).permutation(len(pool) * len(fractions))
+        order = np.random.default_rng([seed, 79, history.next_number]).permutation(pool.lasting * len(fractions))
         for number in order.tolist():
-            position, fraction = number % len(pool), fractions[number // len(pool)]
+            position, fraction = number % pool.lasting, fractions[number // pool.lasting]
             if (problem.space.key(pool.configuration(position)), fraction) not in tested:
                 return Step(position, fraction)
         return None
@@ -155,9 +157,10 @@ def latin_order(pool: Pool, fractions: Sequence[float], block: int, seed: int) -
     """
     from scipy.stats.qmc import LatinHypercube as Sampler
 
-    low, spread = pool.rows.min(axis=0), np.ptp(pool.rows, axis=0)
-    box = (pool.rows - low) / np.where(spread > 0, spread, 1.0)
-    is_open = np.ones((len(fractions), len(pool)), dtype=bool)
+    rows = pool.rows[: pool.lasting]
+    low, spread = rows.min(axis=0), np.ptp(rows, axis=0)
+    box = (rows - low) / np.where(spread > 0, spread, 1.0)
+    is_open = np.ones((len(fractions), len(rows)), dtype=bool)
     sampler = Sampler(box.shape[1] + 1, seed=np.random.default_rng([seed, 78]))
     while is_open.any():
         for point in sampler.random(min(block, int(is_open.sum()))):
@@ -176,9 +179,9 @@ def _random_order(count: int, seed: int) -> Positions:
 
 def _cheap_order(pool: Pool, seed: int) -> Positions:
     """The cheapest third in random order, then the rest."""
-    order = _random_order(len(pool), seed)
+    order = _random_order(pool.lasting, seed)
     if pool.prices_per_hour is None:
         return order
-    limit = np.quantile(pool.prices_per_hour, 1.0 / 3.0)
+    limit = np.quantile(pool.prices_per_hour[: pool.lasting], 1.0 / 3.0)
     is_cheap = pool.prices_per_hour[order] <= limit
     return np.concatenate([order[is_cheap], order[~is_cheap]])

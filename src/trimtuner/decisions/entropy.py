@@ -38,7 +38,7 @@ class InformationAboutBest(Acquisition):
         draws = {metric: _Draws.of(outlook, metric, self.samples) for metric in outlook.metrics}
         points, weights = quadrature(self.roots, len(outlook.quantity_names))
         limits = _limits(outlook)
-        running = _running(outlook, self.samples)
+        running = draw_running(outlook, self.samples)
         before = _entropy_of_best(_best(outlook, {m: d.values[None] for m, d in draws.items()}, limits, running))[0]
         gain = np.zeros(len(outlook.candidates))
         chunk = max(1, _CHUNK_CELLS // (self.samples * len(outlook.contenders)))
@@ -167,7 +167,7 @@ def _limits(outlook: Outlook) -> list[tuple[str, bool, np.float32]]:
     return [(c.metric, c.is_upper, np.float32(belief.transformed_limit(c))) for c in belief.problem.constraints]
 
 
-def _running(outlook: Outlook, samples: int) -> Booleans | None:
+def draw_running(outlook: Outlook, samples: int) -> Booleans | None:
     """In which samples each contender runs at all; nothing as long as nothing has failed."""
     chance = outlook.belief.running_at_targets[outlook.contenders]
     if chance.all() and (chance == 1.0).all():

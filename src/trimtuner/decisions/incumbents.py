@@ -81,7 +81,7 @@ class BestPredictedOfTested:
         tested = {belief.pool.position(dict(m.configuration)) for m in belief.measurements}
         is_tested = np.isin(belief.targets.positions, list(tested))
         free = belief.without_constraints()
-        return _steady_best(free, np.where(is_tested, free.worth_at_targets, -1.0), previous)
+        return _steady_best(free, np.where(is_tested, free.worth_at_targets * free.running_at_targets, -1.0), previous)
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,16 @@ class BestPredicted:
 
 
 def _best_on_most_data(belief: Belief) -> int:
-    goal = belief.problem.goal
-    best = max(belief.measurements, key=lambda m: (m.fraction, goal.sign * m.metrics[goal.metric]))
-    return belief.target_at(dict(best.configuration), belief.problem.target_fractions[-1])
+    goal, fraction = belief.problem.goal, belief.problem.target_fractions[-1]
+    best = max(
+        belief.measurements,
+        key=lambda m: (
+            (belief.pool.position(dict(m.configuration)), fraction) not in belief.failed,
+            m.fraction,
+            goal.sign * m.metrics[goal.metric],
+        ),
+    )
+    return belief.target_at(dict(best.configuration), fraction)
 
 
 def _excess(problem: Problem, measurement: Measurement) -> float:

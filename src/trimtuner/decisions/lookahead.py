@@ -36,6 +36,7 @@ class Lookahead(Acquisition):
     only_predicted_feasible: bool = True  # whether Γ and Ω leave out what is predicted to break a limit
     next_by: By = "gain"  # the thesis continues a path with the greatest EI_c, whatever it costs
     starts_at_most: int | None = None  # paths only from the best by gain per price; None: from all of Γ
+    steps_at_most: int | None = None  # and only through the best so many by their gain per price now
 
     def score(self, outlook: Outlook) -> Floats:
         """Gain per price within Γ; where Γ is empty all are equal, so that a random one is taken."""
@@ -45,11 +46,13 @@ class Lookahead(Acquisition):
         started = np.nonzero(allowed)[0]
         gains, prices = self._myopic(outlook.at(started) if len(started) < len(allowed) else outlook)
         if self.horizon > 0 and self.discount > 0.0:
-            if self.starts_at_most is not None and len(started) > self.starts_at_most:
-                best = np.argsort(-gains / prices, kind="stable")[: self.starts_at_most]
+            best = np.argsort(-gains / np.maximum(prices, 1e-300), kind="stable")
+            taken = np.ones(len(allowed), dtype=bool)
+            taken[started[best[: self.steps_at_most]] if self.steps_at_most is not None else slice(None)] = False
+            if self.starts_at_most is not None:
+                best = best[: self.starts_at_most]
                 started, gains, prices = started[best], gains[best], prices[best]
             outlook.compute_columns(started)
-            taken = np.zeros(len(allowed), dtype=bool)
             for number, start in enumerate(started.tolist()):
                 gain, price = self._beyond(outlook, start, self.horizon, taken)
                 gains[number] += gain
@@ -61,7 +64,7 @@ class Lookahead(Acquisition):
     def _beyond(self, outlook: Outlook, start: int, horizon: int, taken: Booleans) -> tuple[float, float]:
         """Expected gain and price, discounted, of the steps that follow the trial at ``start``."""
         cost_quantity = outlook.belief.quantity_name(outlook.belief.effort_metric)
-        names = outlook.quantity_names
+        names = outlook.answered_names
         roots = tuple(self.cost_roots if name == cost_quantity else self.other_roots for name in names)
         points, weights = mixed_quadrature(roots)
         taken = taken.copy()

@@ -69,6 +69,13 @@ class Outlook:
         """The quantities behind those metrics: what an imagined answer is imagined of."""
         return tuple(dict.fromkeys(self.belief.quantity_name(metric) for metric in self.metrics))
 
+    @cached_property
+    def answered_names(self) -> tuple[str, ...]:
+        """The quantities that a trial measures, what it costs always among them."""
+        effort = self.belief.quantity_name(self.belief.effort_metric)
+        names = (*self.quantity_names, *([effort] if effort in self.belief.quantities else []))
+        return tuple(dict.fromkeys(names))
+
     # What is believed of the candidates themselves.
 
     def quantity_at_candidates(self, name: str) -> Prediction:
@@ -218,7 +225,7 @@ class Outlook:
     def compute_columns(self, candidates: Positions) -> None:
         """Work out the columns of many candidates at once, which is faster than one by one."""
         rows = self.candidates.rows
-        for name in self.quantity_names:
+        for name in self.answered_names:
             matrix = self.belief.quantities[name].posterior.covariance(rows, rows[candidates]).T.copy()
             self._columns.update(((name, candidate), matrix[i]) for i, candidate in enumerate(candidates.tolist()))
 
@@ -287,7 +294,7 @@ class Outlook:
         if candidate not in self._steps:
             self._steps[candidate] = {
                 name: self.column(name, candidate) / math.sqrt(self._answer(name).variance[candidate])
-                for name in self.quantity_names
+                for name in self.answered_names
             }
         return self._steps[candidate]
 
@@ -321,6 +328,10 @@ class _Derived(Outlook):
     @cached_property
     def quantity_names(self) -> tuple[str, ...]:
         return self.base.quantity_names
+
+    @cached_property
+    def answered_names(self) -> tuple[str, ...]:
+        return self.base.answered_names
 
     @cached_property
     def best_measured(self) -> float | None:

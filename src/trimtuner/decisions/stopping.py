@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -39,10 +40,10 @@ class Stop(ABC):
         """Refuse a problem that the rule cannot judge."""
 
     def __and__(self, other: Stop) -> Stop:
-        return _Both(self, other)
+        return _Both(self, other) if isinstance(other, Stop) else NotImplemented
 
     def __or__(self, other: Stop) -> Stop:
-        return _Either(self, other)
+        return _Either(self, other) if isinstance(other, Stop) else NotImplemented
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,8 @@ class _Either(Stop):
     right: Stop
 
     def reason(self, history: History, prospect: Prospect | None) -> str | None:
-        first = self.left.reason(history, prospect)
-        return self.right.reason(history, prospect) if first is None else first
+        reasons = [rule.reason(history, prospect) for rule in (self.left, self.right)]
+        return ", and ".join(reason for reason in reasons if reason is not None) or None
 
     def check(self, problem: Problem) -> None:
         self.left.check(problem)
@@ -90,7 +91,7 @@ class AfterTrials(Stop):
     trials: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.trials, bool) or not isinstance(self.trials, int) or self.trials < 1:
+        if isinstance(self.trials, bool) or not isinstance(self.trials, Integral) or self.trials < 1:
             raise InputError(f"AfterTrials({self.trials!r}): the number of trials is a whole number from 1")
 
     def reason(self, history: History, prospect: Prospect | None) -> str | None:  # noqa: ARG002
@@ -142,6 +143,8 @@ class LittleImprovement(Stop):
 
     def __post_init__(self) -> None:
         _require_positive("LittleImprovement", self.share, "a share")
+        if isinstance(self.after, bool) or not isinstance(self.after, Integral) or self.after < 0:
+            raise InputError(f"LittleImprovement(after={self.after!r}): it takes a whole number of trials from 0")
 
     def reason(self, history: History, prospect: Prospect | None) -> str | None:
         """Not before something within the limits was measured: until then everything is an improvement."""
@@ -183,6 +186,11 @@ class NotWorthItsPrice(Stop):
         """Judged for the trial that would be asked."""
         if prospect is None:
             return None
+        if prospect.outlook.belief.effort_metric != COST:
+            raise InputError(
+                "NotWorthItsPrice needs the price of a trial in USD; give the space a cloud or price_per_hour=, or "
+                "tell cost= of every trial"
+            )
         gain = value_of_knowing_everything(prospect.outlook) * (1.0 if self.worth is None else self.worth)
         if gain > prospect.price:
             return None
@@ -202,6 +210,6 @@ def _relative_improvement(outlook: Outlook, best: float) -> float:
 
 
 def _require_positive(rule: str, value: object, what: str) -> None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or not 0 < float(value) < float("inf"):  # type: ignore[arg-type]
         raise InputError(f"{rule}({value!r}): it takes {what} above 0")

@@ -13,9 +13,8 @@ import numpy as np
 
 from trimtuner.arrays import Floats
 from trimtuner.decisions.acquisition import Acquisition
-from trimtuner.decisions.entropy import chance_after, draw_contenders, goal_after
+from trimtuner.decisions.entropy import chance_after, draw_contenders, draw_running, goal_after
 from trimtuner.decisions.outlook import Outlook, quadrature
-from trimtuner.models.posterior import Prediction
 
 _CHUNK_CELLS = 60_000  # (candidate, contender) cells at a time, to stay in the processor's cache
 _ROUNDING = 1e-9  # of the worth: less is the error of the arithmetic and of the transforms' own quadrature
@@ -65,12 +64,15 @@ def value_of_knowing_everything(outlook: Outlook, samples: int = 512) -> float:
     """E[max v] - max E[v] over the contenders: what perfect knowledge of them would add to the recommendation."""
     belief, goal = outlook.belief, outlook.belief.problem.goal
     drawn = {metric: draw_contenders(outlook, metric, samples)[0] for metric in outlook.metrics}
-    running = belief.running_at_targets[outlook.contenders]
-    worth = belief.worth(Prediction(goal.sign * drawn[goal.metric], np.zeros_like(drawn[goal.metric])))
-    value = worth * running
+    # Unlike the expected worth, a sample's is not cut off at the floor: that would hide what the doubtful may lose.
+    value = goal.sign * belief.quantity_of(goal.metric).transform.inverse(drawn[goal.metric]) - belief.floor
+    running = draw_running(outlook, samples)
+    if running is not None:
+        value = value * running
     for constraint in belief.problem.constraints:
         limit = belief.transformed_limit(constraint)
         within = drawn[constraint.metric] <= limit if constraint.is_upper else drawn[constraint.metric] >= limit
         value = value * within
     # The same samples on both sides: what chance alone puts into the greatest mean is then in both.
-    return float(np.maximum(value.max(axis=1).mean() - value.mean(axis=0).max(), 0.0))
+    known = np.maximum(value.max(axis=1), 0.0).mean()
+    return float(max(known - max(value.mean(axis=0).max(), 0.0), 0.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,7 +13,8 @@ from trimtuner import __version__
 from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.front.bench.command import app as bench_app
 
-EXIT_BAD_INPUT = 2
+EXIT_BAD_INPUT = 2  # what was given is wrong, or something is in the way; the message says what to do
+EXIT_NO_ANSWER = 3  # nothing wrong, but there is no answer yet
 
 app = typer.Typer(
     name="trimtuner",
@@ -49,6 +51,167 @@ def _root(
     ] = False,
 ) -> None:
     pass
+
+
+JobPath = Annotated[Path, typer.Argument(help="The job file.", metavar="JOB")]
+AsJson = Annotated[bool, typer.Option("--json", help="For scripts.")]
+
+
+@app.command()
+def init(
+    path: Annotated[Path, typer.Argument(help="Where to write it.", metavar="JOB")] = Path("job.yaml"),
+) -> None:
+    """Write a commented job file to start from."""
+    from trimtuner.front.jobfile.starter import write_init
+
+    write_init(path)
+    print(f"wrote {path}; edit it, then: trimtuner validate {path}")
+
+
+@app.command()
+def validate(job: JobPath, as_json: AsJson = False) -> None:
+    """Check a job file without running anything: the space, the worst case of a trial, what the budget allows."""
+    from trimtuner.front.jobfile.load import load_job
+    from trimtuner.front.jobfile.validation import validate_text, validation
+
+    loaded = load_job(job)
+    told = validation(loaded)
+    print(json.dumps(told, indent=2) if as_json else validate_text(loaded))
+    if told.get("errors"):
+        raise typer.Exit(EXIT_BAD_INPUT)
+
+
+@app.command()
+def run(
+    job: JobPath,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the recommendation, at the end.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Start or resume the study of a job file, and run it until it is over.
+
+    Interrupt once to start nothing more and wait for the running trials, twice to leave at once: running trials then go
+    on until their time-out, and the next run adopts them.
+    """
+    from trimtuner.front.look import Look, best_text, status
+    from trimtuner.front.running import run_job
+    from trimtuner.front.studies import JobStudy
+
+    of = JobStudy.at(job)
+    reason = run_job(of, is_quiet=quiet or as_json)
+    look = Look.at(of)
+    if as_json:
+        print(json.dumps({**status(look), "ended": reason}, indent=2))
+        return
+    print(f"over: {reason}")
+    recommendation = look.recommendation()
+    print("nothing was measured" if recommendation is None else best_text(look, recommendation))
+
+
+@app.command()
+def status(job: JobPath, as_json: AsJson = False) -> None:
+    """Money, trials and the recommendation, as they stand; never in the way of a run."""
+    from trimtuner.front.look import Look, status_text
+    from trimtuner.front.look import status as status_of
+    from trimtuner.front.studies import JobStudy
+
+    look = Look.at(JobStudy.at(job))
+    print(json.dumps(status_of(look), indent=2) if as_json else status_text(look))
+
+
+@app.command()
+def best(job: JobPath, as_json: AsJson = False) -> None:
+    """The recommendation, with the command line that trains it."""
+    from trimtuner.front.look import Look, best_text, recommended
+    from trimtuner.front.studies import JobStudy
+
+    look = Look.at(JobStudy.at(job))
+    recommendation = look.recommendation()
+    if recommendation is None:
+        print("nothing was measured yet", file=sys.stderr)
+        raise typer.Exit(EXIT_NO_ANSWER)
+    print(json.dumps(recommended(look, recommendation), indent=2) if as_json else best_text(look, recommendation))
+
+
+@app.command()
+def trials(job: JobPath, as_json: AsJson = False) -> None:
+    """Every trial: where, what it measured, what it cost, how it ended."""
+    from trimtuner.front.look import Look, trial_rows, trials_text
+    from trimtuner.front.studies import JobStudy
+
+    look = Look.at(JobStudy.at(job))
+    print(json.dumps(trial_rows(look), indent=2) if as_json else trials_text(look))
+
+
+@app.command()
+def explain(
+    job: JobPath,
+    trial: Annotated[int | None, typer.Argument(help="A trial's number; without it, the recommendation.")] = None,
+) -> None:
+    """Why a trial was asked, or why the recommendation is what it is."""
+    from trimtuner.front.look import Look, explain_text
+    from trimtuner.front.studies import JobStudy
+
+    print(explain_text(Look.at(JobStudy.at(job)), trial))
+
+
+@app.command()
+def export(
+    job: JobPath,
+    form: Annotated[str, typer.Option("--format", help="csv or json.")] = "csv",
+) -> None:
+    """Every measurement, to standard output."""
+    from trimtuner.front.look import Look, measurement_rows
+    from trimtuner.front.studies import JobStudy
+    from trimtuner.front.transfer import as_csv
+
+    if form not in ("csv", "json"):
+        raise InputError(f"--format {form!r} is neither csv nor json")
+    rows = measurement_rows(Look.at(JobStudy.at(job)))
+    print(json.dumps(rows, indent=2) if form == "json" else as_csv(rows), end="\n" if form == "json" else "")
+
+
+@app.command(name="import")
+def import_(
+    job: JobPath,
+    file: Annotated[Path, typer.Argument(help="CSV or JSON: every parameter, fraction, metrics, time or cost.")],
+) -> None:
+    """Take in measurements made elsewhere, so that nothing already paid for is bought again."""
+    from trimtuner.front.studies import JobStudy
+    from trimtuner.front.transfer import read_measurements
+
+    of = JobStudy.at(job)
+    measurements = read_measurements(file, of.problem)
+    _, memory = of.open_to_run()
+    added, skipped = memory.record.import_measurements(measurements)
+    print(f"{added} measurements added, {skipped} known already")
+
+
+@app.command()
+def stop(
+    job: JobPath,
+    now: Annotated[bool, typer.Option("--now", help="Also end the running trials.")] = False,
+) -> None:
+    """Ask every run of the study to start nothing more."""
+    from trimtuner.front.studies import JobStudy
+    from trimtuner.session.driver import stop_now
+
+    of = JobStudy.at(job)
+    _, memory = of.open_to_run()
+    memory.record.request_stop()
+    ended = stop_now(memory, of.engine()) if now else []
+    print("asked to stop" + (f"; ended trials {', '.join(map(str, ended))}" if ended else ""))
+
+
+@app.command()
+def reap(job: JobPath) -> None:
+    """End what still runs for the study although its record does not know it."""
+    from trimtuner.front.studies import JobStudy
+
+    of = JobStudy.at(job)
+    _, memory = of.open_to_run()
+    known = {(one.trial.number, one.attempt) for one in memory.record.open_trials()}
+    ended = of.engine().reap(memory.record.id, known)
+    print(f"ended {len(ended)}: {', '.join(f'trial {one.trial}' for one in ended)}" if ended else "nothing to end")
 
 
 @app.command()

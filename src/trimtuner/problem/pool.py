@@ -24,8 +24,10 @@ class Pool:
         prices_per_hour: Floats | None,
         configuration: Callable[[int], Configuration],
         key: Callable[[Configuration], Key],
+        lasting: int | None = None,
     ) -> None:
         self.rows = rows
+        self.lasting = len(rows) if lasting is None else lasting  # the first so many are there whatever was measured
         self.prices_per_hour = prices_per_hour
         self.configuration = configuration
         self._key = key

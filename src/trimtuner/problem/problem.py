@@ -87,12 +87,17 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Problem:
-    """A space, a goal and constraints; the budget is in USD."""
+    """A space, a goal and constraints; the budget is in USD, the limit of a trial in seconds.
+
+    A trial that is ended at its limit costs no more than its price for that long: where both are known, that is
+    reserved before it starts, and the budget cannot be passed whatever the trials do.
+    """
 
     space: Space
     goal: Goal
     constraints: tuple[Constraint, ...] = ()
     budget: float | None = None
+    trial_limit: float | None = None
 
     @classmethod
     def of(
@@ -102,6 +107,7 @@ class Problem:
         minimize: str | None,
         constraints: Iterable[str],
         budget: float | None,
+        trial_limit: float | str | None = None,
     ) -> Problem:
         """The problem in the words of a user; an error says which word is wrong."""
         if not isinstance(space, Space):
@@ -116,7 +122,11 @@ class Problem:
         parsed = tuple(Constraint.parse(text) for text in constraints)
         if budget is not None and not (_is_number(budget) and math.isfinite(budget) and budget > 0):
             raise InputError(f"budget={budget!r} must be an amount of USD above 0")
-        problem = cls(space, goal, parsed, None if budget is None else float(budget))
+        if isinstance(trial_limit, str):
+            trial_limit = parse_quantity(TIME, trial_limit, where=f"the time-out {trial_limit!r}")
+        if trial_limit is not None and not (_is_number(trial_limit) and math.isfinite(trial_limit) and trial_limit > 0):
+            raise InputError(f"the time-out {trial_limit!r} must be above 0: seconds, or a text such as '30min'")
+        problem = cls(space, goal, parsed, None if budget is None else float(budget), trial_limit)
         problem._refuse_contradictions()
         return problem
 
@@ -138,6 +148,12 @@ class Problem:
         if self.goal.metric in (COST, TIME):
             return self.space.fractions
         return (1.0,)
+
+    def worst_cost(self, price_per_hour: float | None) -> float | None:
+        """USD of a trial that runs until its limit; nothing where there is no limit or no price."""
+        if self.trial_limit is None or price_per_hour is None:
+            return None
+        return self.trial_limit * price_per_hour / 3600.0
 
     def narrowed_to(self, fractions: tuple[float, ...]) -> Problem:
         """The same problem where only these fractions may be tested or recommended."""

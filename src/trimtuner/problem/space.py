@@ -173,8 +173,9 @@ class Space:
             for position, anchor in enumerate(near)
             for neighbour in self._neighbours(anchor, np.random.default_rng([seed, position, len(keep)]))
         ]
-        distinct = {self.key(one): one for one in (*keep, *spread, *close)}
-        return self._pool_of(list(distinct.values()))
+        lasting = {self.key(one): one for one in spread}
+        distinct = {**lasting, **{self.key(one): one for one in (*keep, *close)}}
+        return self._pool_of(list(distinct.values()), lasting=len(lasting))
 
     @cached_property
     def _whole_pool(self) -> Pool:
@@ -195,7 +196,9 @@ class Space:
 
         return Pool(_varying(rows), prices, configuration, self.key)
 
-    def _pool_of(self, configurations: Sequence[Configuration], prices: Floats | None = None) -> Pool:
+    def _pool_of(
+        self, configurations: Sequence[Configuration], prices: Floats | None = None, lasting: int | None = None
+    ) -> Pool:
         rows = np.hstack([axis.columns_of_configurations(configurations) for axis in self._axes])
         if prices is None and self.cloud is not None:
             found = [self.price_per_hour(configuration) for configuration in configurations]
@@ -206,6 +209,7 @@ class Space:
             prices,
             lambda position: dict(configurations[position]),
             self.key,
+            lasting,
         )
 
     def _quasi_random_configurations(self, count: int, seed: int) -> list[Configuration]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -20,6 +21,8 @@ from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
 from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 from trimtuner.problem.space import Space
+from trimtuner.session.definition import definition_of
+from trimtuner.session.memory import InMemory, Memory, Recorded
 from trimtuner.session.recommendation import Recommendation, recommendation_from
 from trimtuner.tuning import tuner
 from trimtuner.tuning.recipe import Recipe
@@ -48,23 +51,47 @@ class Study:
         seed: int = 0,
         budget: float | None = None,
         stop: Stop | None = None,
-        storage: None = None,
+        timeout: float | str | None = None,
+        storage: str | Path | None = None,
+        name: str = "study",
     ) -> None:
-        if storage is not None:
-            raise InputError(f"storage={storage!r}: this version keeps studies in memory only; leave storage=None")
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError(f"seed={seed!r} must be a whole number from 0")
-        self.problem = Problem.of(space, maximize, minimize, constraints, budget)
+        problem = Problem.of(space, maximize, minimize, constraints, budget, timeout)
         if not isinstance(method, Recipe | str):
             raise InputError(f"method={method!r} must be the name of a method, such as 'trimtuner'")
         if stop is not None and not isinstance(stop, Stop):
             raise InputError(f"stop={stop!r} must be a rule such as tt.AfterTrials(60)")
         recipe = method if isinstance(method, Recipe) else recipe_named(method)
-        self.recipe = recipe if stop is None else recipe.but(stop=recipe.stop | stop)
-        self.recipe.check(self.problem)
-        self.seed = int(seed)
-        self.history = History()
+        recipe = recipe if stop is None else recipe.but(stop=recipe.stop | stop)
+        recipe.check(problem)
+        memory: Memory = InMemory()
+        if storage is not None:
+            definition = definition_of(problem, method if isinstance(method, str) else "a recipe", int(seed))
+            memory = Recorded(storage, name, definition, problem)
+        self._set_up(problem, recipe, int(seed), memory)
+
+    @classmethod
+    def of(cls, problem: Problem, recipe: Recipe, seed: int, memory: Memory) -> Study:
+        """A study of a problem that is stated already."""
+        recipe.check(problem)
+        study = cls.__new__(cls)
+        study._set_up(problem, recipe, seed, memory)
+        return study
+
+    def _set_up(self, problem: Problem, recipe: Recipe, seed: int, memory: Memory) -> None:
+        self.problem, self.recipe, self.seed = problem, recipe, seed
+        self._memory = memory
         self._last_belief: tuple[History, Belief] | None = None
+
+    @property
+    def history(self) -> History:
+        """Everything that happened so far, as a value."""
+        return self._memory.history()
+
+    @history.setter
+    def history(self, history: History) -> None:
+        self._memory.replace(history)
 
     @property
     def spent(self) -> float:
@@ -76,10 +103,12 @@ class Study:
         budget = self.problem.budget
         if budget is not None and self.spent >= budget:
             raise SearchOver(f"the budget of {budget:g} USD is spent ({self.spent:.4g}); take the recommendation")
-        with _one_thread():
-            trial = tuner.ask(self.problem, self.recipe, self.history, self.seed, self._belief_at_hand())
-        self.history = self.history.with_asked(trial)
-        return replace(trial, config=dict(trial.config))
+        while True:
+            history = self.history
+            with _one_thread():
+                trial = tuner.ask(self.problem, self.recipe, history, self.seed, self._belief_at_hand(history))
+            if self._memory.claim(history, trial):
+                return replace(trial, config=dict(trial.config))
 
     def tell(
         self,
@@ -110,14 +139,15 @@ class Study:
             else outcome_of_failure(self.problem, own, failed, metrics)
         )
         self._require_same_accounting(outcome)
-        self.history = self.history.with_told(outcome)
+        self._memory.tell(outcome)
 
     def recommend(self) -> Recommendation:
         """The best configuration as far as is known, with what it is expected to measure and its chances."""
+        history = self.history
         with _one_thread():
-            belief = self._belief_at_hand() or tuner.believe(self.problem, self.recipe, self.history, self.seed)
-            self._last_belief = (self.history, belief)
-            return recommendation_from(belief, tuner.recommend(self.recipe, belief, self.history))
+            belief = self._belief_at_hand(history) or tuner.believe(self.problem, self.recipe, history, self.seed)
+            self._last_belief = (history, belief)
+            return recommendation_from(belief, tuner.recommend(self.recipe, belief, history))
 
     def optimize(self, function: Train, trials: int) -> Recommendation | None:
         """Run ``function(config, fraction) -> metrics`` for up to so many trials, then recommend.
@@ -131,20 +161,21 @@ class Study:
         if not callable(function):
             raise InputError(f"optimize takes a function (config, fraction) -> metrics, not {function!r}")
         raised = 0
-        for number in range(trials):
-            try:
-                trial = self.ask()
-            except SearchOver:
-                break
-            error = self._run(function, trial)
-            raised += error is not None
-            if error is not None and raised == number + 1 >= min(_BUGS_NOT_FAILURES, trials):
-                raise error
+        with self._memory.signs_of_life():
+            for number in range(trials):
+                try:
+                    trial = self.ask()
+                except SearchOver:
+                    break
+                error = self._run(function, trial)
+                raised += error is not None
+                if error is not None and raised == number + 1 >= min(_BUGS_NOT_FAILURES, trials):
+                    raise error
         return self.recommend() if self.history.measurements else None
 
-    def _belief_at_hand(self) -> Belief | None:
+    def _belief_at_hand(self, history: History) -> Belief | None:
         """The belief of the last recommendation, if nothing has happened since: the same fit, not done twice."""
-        if self._last_belief is not None and self._last_belief[0] is self.history:
+        if self._last_belief is not None and self._last_belief[0] is history:
             return self._last_belief[1]
         return None
 

@@ -61,7 +61,9 @@ def _converted(where: str, value: object, hint: object) -> object:
         if value in choices:
             return value
         raise InputError(f"{where}: {value!r} is none of {', '.join(choices)}{nearest(str(value), choices)}")
-    kinds = [kind for kind in (get_args(hint) or (hint,)) if kind is not type(None)]
+    kinds = get_args(hint) or (hint,)
+    if value is None and type(None) in kinds:
+        return None
     kind = kinds[0]
     if kind is bool:
         if value in (True, "true", "yes"):

@@ -175,7 +175,7 @@ def cherrypick(
         acquisition=ConstrainedImprovement(),
         incumbent=BestMeasured(),
         tests=Tests.FULL,
-        stop=LittleImprovement(stop_below, after=6) if stop_below > 0 else Never(),
+        stop=Never() if stop_below == 0 else LittleImprovement(_above("stop_below", stop_below, 0.0), after=6),
     )
 
 
@@ -281,6 +281,7 @@ def _lookahead(gain: Acquisition, horizon: int) -> Lookahead:
         only_predicted_feasible=False,  # a trial that breaks a limit may still teach
         next_by="gain per price",
         starts_at_most=4,
+        steps_at_most=256,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from trimtuner.arrays import Floats, Positions
+from trimtuner.arrays import Booleans, Floats, Positions
 from trimtuner.decisions.acquisition import Acquisition
 from trimtuner.decisions.belief import Belief, Places
 from trimtuner.decisions.designs import Step
@@ -21,6 +21,7 @@ from trimtuner.tuning.recipe import Recipe
 
 _ANCHORS = 5  # good configurations whose neighbourhood a pool covers
 _SCORED_AT_MOST = 4096  # candidates; more are first thinned by how much they could move the contenders
+_ROUNDING = 1e-9  # of the budget: a trial that fits to the last digit fits
 _THINNED_BY = 16  # contenders that the thinning looks at
 
 
@@ -29,10 +30,10 @@ def ask(problem: Problem, recipe: Recipe, history: History, seed: int, belief: B
     problem, history = _as_seen(problem, recipe, history)
     pool = pool_for(problem, history, seed) if belief is None else belief.pool
     step = recipe.design.next_step(problem, pool, history, seed)
-    if step is not None:
+    if step is not None and _worst_case_fits(problem, pool, history, np.array([step.position])).all():
         _stop_if_enough(recipe, history, None)
         return _trial(pool, history, step, "design")
-    candidates = _untested(recipe, problem, pool, history)
+    candidates = _within_worst_case(_untested(recipe, problem, pool, history), problem, history)
     if recipe.acquisition is None:
         raise SearchOver("there is nothing left that this method would test; take the recommendation")
     if not history.measurements:
@@ -54,7 +55,8 @@ def ask(problem: Problem, recipe: Recipe, history: History, seed: int, belief: B
 def recommend(recipe: Recipe, belief: Belief, history: History) -> int:
     """The best target as far as is known; what was recommended before stays for want of a reason to change it."""
     before = history.last_recommended
-    if before is None:
+    # Another method may have recommended a fraction that is no target of this one.
+    if before is None or before[1] not in belief.problem.target_fractions:
         return recipe.incumbent.choose(belief)
     configuration, fraction = before
     return recipe.incumbent.choose(belief, belief.target_at(dict(configuration), fraction))
@@ -120,6 +122,26 @@ def _untested(recipe: Recipe, problem: Problem, pool: Pool, history: History) ->
     return everywhere.at(np.nonzero(is_open)[0])
 
 
+def _worst_case_fits(problem: Problem, pool: Pool, history: History, positions: Positions) -> Booleans:
+    """Whether what is left of the budget covers each configuration's worst case, those of pending trials reserved."""
+    prices, limit = pool.prices_per_hour, problem.trial_limit
+    if problem.budget is None or limit is None or prices is None:
+        return np.ones(len(positions), dtype=bool)
+    pending = [pool.position(trial.configuration) for trial in history.pending]
+    left = problem.budget - history.spent - float(prices[pending].sum()) * limit / 3600.0
+    return np.asarray(prices[positions] * limit / 3600.0 <= left + _ROUNDING * problem.budget)
+
+
+def _within_worst_case(candidates: Places, problem: Problem, history: History) -> Places:
+    fits = _worst_case_fits(problem, candidates.pool, history, candidates.positions)
+    if fits.any():
+        return candidates.at(np.nonzero(fits)[0])
+    raise SearchOver(
+        f"of the budget of {problem.budget:g} USD {history.spent:.4g} are spent, and what is left covers no trial that "
+        "runs until its time-out; raise the budget, shorten the time-out, or take the recommendation"
+    )
+
+
 def _affordable(recipe: Recipe, belief: Belief, candidates: Places, history: History, seed: tuple[int, int]) -> Outlook:
     """The outlook on candidates that very likely fit what is left of the budget, pending trials paid for."""
     outlook = Outlook(belief, candidates, (*seed, 1), confidence=recipe.confidence)
@@ -128,6 +150,9 @@ def _affordable(recipe: Recipe, belief: Belief, candidates: Places, history: His
         return outlook
     left = budget - history.spent - _pending_cost(belief, history)
     outlook = replace(outlook, left=left)
+    if belief.problem.trial_limit is not None and belief.pool.prices_per_hour is not None:
+        # Every candidate's worst case fits; forecasts only tell a lookahead how far the money will go.
+        return replace(outlook, confidence=0.5)
     fits = outlook.is_affordable
     if not fits.any():
         raise SearchOver(

@@ -17,8 +17,8 @@ SAME_WITHIN = 1.25
 
 RULES = (
     f"*Ratios* (x times more): **holds** when ours is above 1 by at least {CLOSE:g} of what theirs is, or theirs lies "
-    "within our 90 % bootstrap interval; **partly** when ours is smaller but the whole interval is above 1, or the "
-    "interval holds theirs but ours is not above 1; otherwise **does not hold**. "
+    "within our 90 % bootstrap interval, and the whole interval is above 1; **partly** when ours is smaller but the "
+    "whole interval is above 1; **undecided** when the interval holds both theirs and 1; otherwise **does not hold**. "
     'Claims of "up to" take the job where our ratio is largest. '
     f"*Reductions* (x % less): the same with a difference of at most {POINTS:g} percentage points, and 0 for 1. "
     f"*About the same*: within a factor of {SAME_WITHIN:g}, or of what the claim says. *Counts*: equal. "
@@ -32,6 +32,7 @@ class Verdict(StrEnum):
 
     HOLDS = "holds"
     PARTLY = "partly"
+    UNDECIDED = "undecided"
     FAILS = "**does not hold**"
     UNKNOWN = "not run"
 
@@ -68,10 +69,10 @@ def judge_reduction(theirs_percent: float, ours: Estimate) -> Verdict:
 
 
 def _judge(theirs: float, ours: Estimate, enough: float, nothing: float) -> Verdict:
-    is_within = ours.low <= theirs <= ours.high
-    if ours.value > nothing and (ours.value >= enough or is_within):
-        return Verdict.HOLDS
-    return Verdict.PARTLY if ours.low > nothing or is_within else Verdict.FAILS
+    is_as_much = ours.value >= enough or ours.low <= theirs <= ours.high
+    if ours.low > nothing:
+        return Verdict.HOLDS if is_as_much else Verdict.PARTLY
+    return Verdict.UNDECIDED if is_as_much else Verdict.FAILS
 
 
 def judge_same(factor: float, ratio: float) -> Verdict:
@@ -86,7 +87,10 @@ def judge_all(verdicts: Sequence[Verdict]) -> Verdict:
         return Verdict.UNKNOWN
     if all(verdict is Verdict.HOLDS for verdict in known):
         return Verdict.HOLDS
-    return Verdict.FAILS if all(verdict is Verdict.FAILS for verdict in known) else Verdict.PARTLY
+    for verdict in (Verdict.FAILS, Verdict.UNDECIDED):
+        if all(one is verdict for one in known):
+            return verdict
+    return Verdict.PARTLY
 
 
 def largest(estimates: Sequence[Estimate]) -> Estimate:

@@ -1,0 +1,159 @@
+"""Processes as Linux shows them in /proc: who descends from whom, who carries our tags, and how to signal just one."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable
+from typing import NamedTuple
+
+STUDY, TRIAL, ATTEMPT = "TRIMTUNER_STUDY", "TRIMTUNER_TRIAL", "TRIMTUNER_ATTEMPT"
+FOLDER = "TRIMTUNER_FOLDER"  # of the attempt: tells apart studies of one name in different places
+CORES = "TRIMTUNER_CORES"
+
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_GONE = (FileNotFoundError, ProcessLookupError)
+
+
+class Process(NamedTuple):
+    """A process; pid and start together name it once for the whole time that the machine is up."""
+
+    pid: int
+    parent: int
+    started_ticks: int
+    is_alive: bool
+
+
+class Tagged(NamedTuple):
+    """A living process of ours, with what its environment says."""
+
+    process: Process
+    study: str
+    trial: int
+    attempt: int
+    folder: str
+    cores: tuple[int, ...]
+
+
+def read_process(pid: int) -> Process | None:
+    """The process that has this number now."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            text = file.read()
+    except _GONE:
+        return None
+    # The name, in brackets, may itself hold brackets and blanks.
+    fields = text[text.rindex(b")") + 2 :].split()
+    state, threads = fields[0], int(fields[17])
+    # A main thread may end before the others; then the process looks like a zombie and still works.
+    return Process(pid, int(fields[1]), int(fields[19]), is_alive=state not in (b"Z", b"X") or threads > 1)
+
+
+def all_processes() -> list[Process]:
+    """Every process that we can see, zombies too."""
+    found = (read_process(int(name)) for name in os.listdir("/proc") if name.isdigit())
+    return [process for process in found if process is not None]
+
+
+def living_descendants(ancestors: Iterable[int]) -> list[Process]:
+    """What the ancestors started, and what that started, and so on; without the ancestors."""
+    children: dict[int, list[Process]] = {}
+    for process in all_processes():
+        children.setdefault(process.parent, []).append(process)
+    found: dict[int, Process] = {}
+    pending = list(ancestors)
+    while pending:
+        for child in children.get(pending.pop(), []):
+            if child.pid not in found:
+                found[child.pid] = child
+                pending.append(child.pid)
+    return [process for process in found.values() if process.is_alive]
+
+
+def tagged_processes() -> list[Tagged]:
+    """Every living process whose environment, as it was started with, carries our tags."""
+    found = (_read_tags(process) for process in all_processes() if process.is_alive)
+    return [tagged for tagged in found if tagged is not None]
+
+
+def living_processes_of(folder: str) -> list[Process]:
+    """What carries the tags of one attempt, and its descendants, which may have dropped them."""
+    tagged = [one.process for one in tagged_processes() if one.folder == folder]
+    more = living_descendants(process.pid for process in tagged)
+    return list({process.pid: process for process in (*tagged, *more)}.values())
+
+
+def send(process: Process, number: signal.Signals) -> None:
+    """Signal this very process: if it is gone and its number given to another one, nobody is hit."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        return
+    try:
+        now = read_process(process.pid)
+        if now is not None and now.started_ticks == process.started_ticks:
+            signal.pidfd_send_signal(descriptor, number)
+    except (ProcessLookupError, PermissionError):
+        pass  # gone meanwhile; or it changed its user, and whoever waits for its end will see that it lives
+    finally:
+        os.close(descriptor)
+
+
+def resident_bytes(processes: Iterable[Process]) -> int:
+    """Memory as each process sees it: cheap, but pages that several share are counted for each."""
+    return sum(_resident_bytes(process.pid) for process in processes)
+
+
+def proportional_bytes(processes: Iterable[Process]) -> int:
+    """Memory with shared pages counted once; slow for large processes, since the kernel walks their pages."""
+    return sum(_proportional_bytes(process.pid) for process in processes)
+
+
+def boot_identity() -> str:
+    """Changes with every start of the machine."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()
+
+
+def kernel_memory_kills() -> int:
+    """How often the kernel has killed for want of memory since the machine started."""
+    try:
+        with open("/proc/vmstat", encoding="ascii") as file:
+            return next((int(line.split()[1]) for line in file if line.startswith("oom_kill ")), 0)
+    except OSError:  # hidden in some containers; then such a kill is told as a signal
+        return 0
+
+
+def _read_tags(process: Process) -> Tagged | None:
+    try:
+        with open(f"/proc/{process.pid}/environ", "rb") as file:
+            content = file.read()
+    except (*_GONE, PermissionError):  # not ours to see, then not ours
+        return None
+    if f"{FOLDER}=".encode() not in content:
+        return None
+    pairs = (entry.partition(b"=") for entry in content.split(b"\0"))
+    values = {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+    try:
+        cores = tuple(int(core) for core in values.get(CORES, "").split(",") if core)
+        return Tagged(process, values[STUDY], int(values[TRIAL]), int(values[ATTEMPT]), values[FOLDER], cores)
+    except (KeyError, ValueError):  # not written by us
+        return None
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * _PAGE_BYTES
+    except _GONE:
+        return 0
+
+
+def _proportional_bytes(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            return next((int(line.split()[1]) * 1024 for line in file if line.startswith(b"Pss:")), 0)
+    except PermissionError:
+        return _resident_bytes(pid)
+    except _GONE:
+        return 0

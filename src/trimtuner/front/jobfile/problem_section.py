@@ -1,0 +1,63 @@
+"""What is wanted, within which limits, and what the search may use."""
+
+from __future__ import annotations
+
+import re
+
+from trimtuner.front.jobfile.fields import SECTIONS, Field, shortened
+from trimtuner.front.jobfile.job import Budget
+from trimtuner.front.jobfile.quantities import duration, money
+from trimtuner.front.jobfile.tree import ScalarNode
+from trimtuner.problem.problem import COST, TIME, Constraint, Direction, Goal
+
+_METRIC = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_DIRECTIONS: tuple[Direction, ...] = ("maximize", "minimize")
+_LONGEST_CONSTRAINT = 200
+_MOST_TRIALS = 1_000_000
+
+
+def read_goal(field: Field) -> Goal:
+    """The section ``goal``."""
+    section = field.section(SECTIONS["goal"], "a mapping such as {maximize: accuracy}")
+    given = [direction for direction in _DIRECTIONS if direction in section]
+    if len(given) != 1:
+        raise field.fault("give one goal, {maximize: accuracy} or {minimize: cost}")
+    metric = _metric(section.field(given[0]))
+    if given[0] == "maximize" and metric in (COST, TIME):
+        raise field.fault(f"{metric} is to be small; write {{minimize: {metric}}}")
+    return Goal(metric, given[0])
+
+
+def _metric(field: Field) -> str:
+    metric = field.text("the name of a metric, such as accuracy")
+    if not _METRIC.fullmatch(metric):
+        raise field.fault(f"{shortened(metric)} is no name for a metric; use letters, digits and underscores")
+    if metric == "fraction":
+        raise field.fault("'fraction' is the share of the data, not a metric")
+    return metric
+
+
+def read_constraints(field: Field) -> tuple[Constraint, ...]:
+    """The section ``constraints``: each with its unit."""
+    if isinstance(field.node, ScalarNode) and isinstance(field.node.value, str):
+        raise field.fault(f"it is a list of texts; write [{shortened(field.node.value)}]")
+    found: list[Constraint] = []
+    for item in field.items("a list of texts such as ['cost <= 0.10 USD', 'time <= 20min']"):
+        with field.faults.collecting(item.line):
+            text = item.text("a text such as 'cost <= 0.10 USD'")
+            if len(text) > _LONGEST_CONSTRAINT:
+                raise item.fault(f"more than {_LONGEST_CONSTRAINT} characters")
+            found.append(Constraint.parse(text))
+    return tuple(found)
+
+
+def read_budget(field: Field) -> Budget:
+    """The section ``budget``."""
+    section = field.section(SECTIONS["budget"], "a mapping such as {money: 25 USD, time: 12h, trials: 200}")
+    if not section.keys:
+        raise field.fault("it is empty; leave it out, or write {money: 25 USD}")
+    return Budget(
+        section.read("money", money, None),
+        section.read("time", duration, None),
+        section.read("trials", lambda one: one.whole_number("a number of trials", 1, _MOST_TRIALS), None),
+    )

@@ -1,0 +1,324 @@
+"""What is told about a study: plain values for scripts, text for people. Nothing here changes or locks anything."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trimtuner.decisions.belief import Places
+from trimtuner.errors import InputError
+from trimtuner.front.studies import JobStudy
+from trimtuner.problem.expressions import Value
+from trimtuner.problem.history import History, Outcome, Trial
+from trimtuner.problem.problem import COST, TIME
+from trimtuner.records import StudyView
+from trimtuner.session.owners import is_alive
+from trimtuner.session.recommendation import Estimate, Recommendation
+from trimtuner.session.study import Study
+from trimtuner.tuning import tuner
+
+
+@dataclass(frozen=True)
+class Look:
+    """A study as it stands."""
+
+    of: JobStudy
+    study: Study
+    view: StudyView
+
+    @classmethod
+    def at(cls, of: JobStudy) -> Look:
+        """Read it."""
+        study, view = of.open_to_read()
+        return cls(of, study, view)
+
+    @property
+    def history(self) -> History:
+        """What happened."""
+        return self.study.history
+
+    def recommendation(self) -> Recommendation | None:
+        """The recommendation; nothing before something was measured."""
+        return self.study.recommend() if self.history.measurements else None
+
+    def command(self, recommendation: Recommendation) -> tuple[str, ...]:
+        """The words that train what is recommended."""
+        run = self.of.job.run
+        return run.command_for(recommendation.config, recommendation.fraction, self.history.next_number)
+
+
+def status(look: Look) -> dict[str, object]:
+    """Money, trials and the recommendation."""
+    now = look.view.status()
+    recommendation = look.recommendation()
+    alive = [owner for owner in look.view.owners() if is_alive(owner)]
+    watched = {owner.id for owner in alive}
+    open_trials = look.view.open_trials()
+    return {
+        "study": look.of.job.name,
+        "record": str(look.of.job.storage),
+        "runs": len(alive),
+        "budget_usd": now.budget,
+        "spent_usd": now.spent,
+        "reserved_usd": now.reserved,
+        "left_usd": None if now.budget is None else max(now.budget - now.spent - now.reserved, 0.0),
+        "trials": {"succeeded": now.succeeded, "failed": now.failed, "running": now.open},
+        "running": [
+            {
+                "trial": one.trial.number,
+                "attempt": one.attempt,
+                "config": dict(one.trial.config),
+                "fraction": one.trial.fraction,
+                "seconds": None if one.started_at is None else round(time.time() - one.started_at, 1),
+                "watched": one.owner in watched,
+            }
+            for one in open_trials
+        ],
+        "recommendation": None if recommendation is None else recommended(look, recommendation),
+    }
+
+
+def recommended(look: Look, recommendation: Recommendation) -> dict[str, object]:
+    """A recommendation in plain values."""
+    return {
+        "config": dict(recommendation.config),
+        "fraction": recommendation.fraction,
+        "estimates": {
+            name: {"mean": one.mean, "low": one.low, "high": one.high} for name, one in recommendation.estimates.items()
+        },
+        "chances": dict(recommendation.feasible),
+        "chance_feasible": recommendation.chance_feasible,
+        "measured": recommendation.is_measured,
+        "command": list(look.command(recommendation)),
+    }
+
+
+def status_text(look: Look) -> str:
+    """For a person."""
+    told = status(look)
+    trials = told["trials"]
+    assert isinstance(trials, dict)  # noqa: S101  (made above)
+    lines = [f"{told['study']}  ({told['record']})", money_line(look)]
+    lines.append(
+        f"trials: {trials['succeeded']} succeeded, {trials['failed']} failed, {trials['running']} running; "
+        + (f"{told['runs']} run(s) at work" if told["runs"] else "no run at work")
+    )
+    for one in look.view.open_trials():
+        lines.append(f"  trial {one.trial.number}: {brief(one.trial)}{_for(one.started_at)}")
+    recommendation = look.recommendation()
+    lines.append("")
+    lines.append("nothing measured yet" if recommendation is None else best_text(look, recommendation))
+    return "\n".join(lines)
+
+
+def money_line(look: Look) -> str:
+    """Spent, reserved and left."""
+    now = look.view.status()
+    text = f"money: {usd(now.spent)} spent, {usd(now.reserved)} reserved"
+    if now.budget is None:
+        return f"{text}, no budget"
+    return f"{text}, {usd(max(now.budget - now.spent - now.reserved, 0.0))} left of {usd(now.budget)}"
+
+
+def best_text(look: Look, recommendation: Recommendation) -> str:
+    """The recommendation, and the command line that trains it."""
+    limits = recommendation.feasible
+    lines = ["recommended:" if recommendation.is_feasible else "least infeasible (nothing known meets every limit):"]
+    lines += [f"  {name} = {value}" for name, value in recommendation.config.items()]
+    lines.append(f"  on {share(recommendation.fraction)} of the data")
+    word = "measured" if recommendation.is_measured else "predicted"
+    lines += [f"  {word} {name}: {_estimate(name, one)}" for name, one in recommendation.estimates.items()]
+    lines += [f"  P({limit}) = {chance:.2f}" for limit, chance in limits.items()]
+    lines.append(f"train it with: {shlex.join(look.command(recommendation))}")
+    return "\n".join(lines)
+
+
+def trial_rows(look: Look) -> list[dict[str, object]]:
+    """Every trial, in the order asked."""
+    rows = [_row(outcome.trial, outcome) for outcome in look.history.outcomes]
+    rows += [_row(trial, None) for trial in look.history.pending]
+    return sorted(rows, key=lambda row: int(str(row["trial"])))
+
+
+def measurement_rows(look: Look) -> list[dict[str, object]]:
+    """Every measurement, snapshots included: what ``import`` takes."""
+    return [
+        {**measurement.configuration, "fraction": measurement.fraction, **measurement.metrics}
+        for outcome in sorted(look.history.outcomes, key=lambda one: one.trial.number)
+        for measurement in outcome.measurements
+    ]
+
+
+def trials_text(look: Look) -> str:
+    """A table for a person."""
+    rows = trial_rows(look)
+    if not rows:
+        return "no trials yet"
+    goal = look.study.problem.goal.metric
+    heads = ["trial", "data", goal, "cost", "time", "state", "configuration"]
+    lines = [
+        [
+            str(row["trial"]),
+            share(float(str(row["fraction"]))),
+            _number(_metric(row, goal)),
+            usd(float(str(row["cost"]))) if row["cost"] is not None else "-",
+            seconds(float(str(row["time"]))) if row["time"] is not None else "-",
+            str(row["state"]),
+            _configuration(row["config"]),
+        ]
+        for row in rows
+    ]
+    return table_text(heads, lines)
+
+
+def explain_text(look: Look, number: int | None) -> str:
+    """Why a trial was asked, or why the recommendation is what it is."""
+    return _why_trial(look, number) if number is not None else _why_recommended(look)
+
+
+def _why_trial(look: Look, number: int) -> str:
+    trial = next((t for t in _all_trials(look.history) if t.number == number), None)
+    if trial is None:
+        raise InputError(f"there is no trial {number}; see: trimtuner trials {look.of.job.path}")
+    lines = [f"trial {number}: {brief(trial)}"]
+    before = _history_before(look.history, number)
+    if trial.origin == "design":
+        lines.append("the design asked for it: first trials are chosen by a rule, before there is a model to ask")
+        return "\n".join(lines)
+    if not before.measurements:
+        return "\n".join([*lines, "nothing had been measured yet, so a random configuration was taken"])
+    belief = tuner.believe(look.study.problem, look.study.recipe, before, look.study.seed)
+    place = Places(belief.pool, np.array([belief.pool.position(trial.configuration)]), np.array([trial.fraction]))
+    lines.append(f"the method {look.of.job.search.method} chose it after {len(before.outcomes)} trials, expecting")
+    for metric in dict.fromkeys((belief.problem.goal.metric, COST, TIME)):
+        if belief.quantity_name(metric) in belief.quantities:
+            lines.append(f"  {metric}: {_number(float(belief.expected(metric, place)[0]))}")
+    lines.append(f"  P(it runs and meets every limit there) = {float(belief.chance_feasible(place)[0]):.2f}")
+    if trial.recommended is not None:
+        config, fraction = trial.recommended
+        lines.append(f"recommended at that time: {_configuration(config)} on {share(fraction)} of the data")
+    return "\n".join(lines)
+
+
+def _why_recommended(look: Look) -> str:
+    recommendation = look.recommendation()
+    if recommendation is None:
+        return "nothing has been measured yet, so nothing is recommended"
+    belief = tuner.believe(look.study.problem, look.study.recipe, look.history, look.study.seed)
+    goal = belief.problem.goal
+    worth, chance = belief.worth_at_targets, belief.feasible_at_targets
+    order = np.argsort(-(worth * chance), kind="stable")[:5]
+    rows = []
+    for target in order.tolist():
+        place = belief.targets.at(np.array([target]))
+        rows.append(
+            [
+                _number(float(belief.expected(goal.metric, place)[0])),
+                f"{chance[target]:.2f}",
+                "measured" if target in belief.measured_targets else "predicted",
+                share(float(place.fractions[0])),
+                _configuration(belief.pool.configuration(int(place.positions[0]))),
+            ]
+        )
+    heads = [goal.metric, "P(limits)", "", "data", "configuration"]
+    tested = len(look.history.measurements)
+    return "\n".join(
+        [
+            best_text(look, recommendation),
+            "",
+            f"of {len(belief.targets)} that could be recommended, judged from {tested} measurements, the best five are",
+            table_text(heads, rows),
+        ]
+    )
+
+
+def _history_before(history: History, number: int) -> History:
+    """What was known when a trial was asked, as near as the record tells: trials with a smaller number."""
+    outcomes = tuple(outcome for outcome in history.outcomes if outcome.trial.number < number)
+    return History(outcomes, (), number)
+
+
+def _all_trials(history: History) -> list[Trial]:
+    return [*(outcome.trial for outcome in history.outcomes), *history.pending]
+
+
+def _row(trial: Trial, outcome: Outcome | None) -> dict[str, object]:
+    measured = outcome.measurements[-1].metrics if outcome is not None and outcome.measurements else {}
+    state = "running" if outcome is None else outcome.failed or "ok"
+    return {
+        "trial": trial.number,
+        "config": dict(trial.config),
+        "fraction": trial.fraction,
+        "origin": trial.origin,
+        "state": state,
+        "cost": None if outcome is None else outcome.cost,
+        "time": None if outcome is None else outcome.time,
+        "metrics": dict(measured),
+    }
+
+
+def _metric(row: Mapping[str, object], name: str) -> float | None:
+    metrics = row["metrics"]
+    found = metrics.get(name) if isinstance(metrics, Mapping) else None
+    return float(found) if isinstance(found, int | float) else None
+
+
+def brief(trial: Trial) -> str:
+    """A trial in one line."""
+    return f"{_configuration(trial.config)} on {share(trial.fraction)} of the data"
+
+
+def _configuration(config: object) -> str:
+    if not isinstance(config, Mapping):
+        return str(config)
+    return " ".join(f"{name}={_value(value)}" for name, value in config.items())
+
+
+def _value(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _estimate(name: str, one: Estimate) -> str:
+    show = usd if name == COST else seconds if name == TIME else _number
+    if one.low == one.high:
+        return show(one.mean)
+    return f"{show(one.mean)} ({show(one.low)} to {show(one.high)})"
+
+
+def _for(started_at: float | None) -> str:
+    return "" if started_at is None else f", for {seconds(time.time() - started_at)}"
+
+
+def usd(amount: float) -> str:
+    """Money, with as many digits as small sums need."""
+    return f"{amount:.2f} USD" if amount >= 10 else f"{amount:.3g} USD" if amount else "0 USD"
+
+
+def seconds(amount: float) -> str:
+    """A duration."""
+    if amount < 120:
+        return f"{amount:.3g} s"
+    return f"{amount / 60:.1f} min" if amount < 7200 else f"{amount / 3600:.1f} h"
+
+
+def share(fraction: float) -> str:
+    """A fraction of the data."""
+    return "all" if fraction == 1.0 else f"{100 * fraction:.3g} %"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def table_text(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns as wide as they need to be; the last may be as long as it likes."""
+    every = [list(heads), *(list(row) for row in rows)]
+    widths = [max(len(row[i]) for row in every) for i in range(len(heads) - 1)]
+    return "\n".join(
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]).rstrip()
+        for row in every
+    )

@@ -1,0 +1,153 @@
+"""``trimtuner run``: what a person sees while it goes on, and what an interrupt does."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from trimtuner.front.look import Look, brief, money_line, seconds, usd
+from trimtuner.front.studies import JobStudy
+from trimtuner.session.driver import Driver, Happening
+
+EXIT_INTERRUPTED = 130
+_SECONDS_BETWEEN_LOOKS = 1.0
+
+
+def run_job(of: JobStudy, *, is_quiet: bool = False) -> str:
+    """Run the study until it is over; why it ended. An interrupt starts nothing more, a second one leaves at once."""
+    display = _Bar(of) if sys.stderr.isatty() and not is_quiet else _Lines(of, is_quiet)
+    driver = of.driver(display.happened)
+    with _interrupts(driver, display.say), display:
+        return driver.run(lambda: display.look(driver))
+
+
+@contextmanager
+def _interrupts(driver: Driver, say: Callable[[str], None]) -> Iterator[None]:
+    """Trials are in sessions of their own: an interrupt reaches only us."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed = 0
+
+    def handle(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        nonlocal pressed
+        pressed += 1
+        if pressed > 1:
+            say("left at once; running trials go on until their time-out, and the next run adopts them")
+            raise SystemExit(EXIT_INTERRUPTED)
+        driver.stop_asking()
+        say("stopping: waiting for the running trials to end; interrupt again to leave at once")
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Lines:
+    """A line for everything that happens."""
+
+    def __init__(self, of: JobStudy, is_quiet: bool) -> None:
+        self._of, self._is_quiet = of, is_quiet
+
+    def __enter__(self) -> _Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def say(self, text: str) -> None:
+        if not self._is_quiet:
+            print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+    def look(self, driver: Driver) -> None:
+        pass
+
+    def happened(self, what: Happening) -> None:
+        self.say(_text(self._of, what))
+
+
+class _Bar:
+    """A few lines at the foot of the terminal: money, running trials, the recommendation."""
+
+    def __init__(self, of: JobStudy) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._of = of
+        self._console = Console(stderr=True, highlight=False, markup=False)
+        self._live = Live(console=self._console, refresh_per_second=4, transient=True)
+        self._last = 0.0
+
+    def __enter__(self) -> _Bar:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def say(self, text: str) -> None:
+        self._console.print(text)
+
+    def happened(self, what: Happening) -> None:
+        self.say(f"{time.strftime('%H:%M:%S')} {_text(self._of, what)}")
+        self._last = 0.0
+
+    def look(self, driver: Driver) -> None:
+        now = time.monotonic()
+        if now - self._last < _SECONDS_BETWEEN_LOOKS:
+            return
+        self._last = now
+        from rich.text import Text
+
+        self._live.update(Text("\n".join(self._foot(driver))))
+
+    def _foot(self, driver: Driver) -> list[str]:
+        look = Look.at(self._of)
+        lines = ["-" * 60, money_line(look)]
+        lines += [
+            f"running trial {trial.number}: {brief(trial)}, for {seconds(time.time() - since)}"
+            for trial, since in driver.running
+        ]
+        recommendation = look.recommendation()
+        if recommendation is not None:
+            lines.append("recommended so far: " + _recommended(look))
+        return lines
+
+
+def _recommended(look: Look) -> str:
+    recommendation = look.recommendation()
+    if recommendation is None:
+        return "nothing yet"
+    goal = look.study.problem.goal.metric
+    found = recommendation.estimates
+    parts = [" ".join(f"{name}={value}" for name, value in recommendation.config.items())]
+    parts.append(f"{goal} {found[goal].mean:.4g}")
+    if "cost" in found and goal != "cost":
+        parts.append(f"cost {usd(found['cost'].mean)}")
+    parts.append(f"P(limits) {recommendation.chance_feasible:.2f}")
+    return ", ".join(parts)
+
+
+def _text(of: JobStudy, what: Happening) -> str:
+    attempt = f" (attempt {what.attempt})" if what.attempt > 1 else ""
+    text = f"trial {what.trial.number}{attempt} {what.kind}: {brief(what.trial)}"
+    if what.kind != "ended":
+        return f"{text}; {what.text}" if what.text else text
+    look = Look.at(of)
+    outcome = next(one for one in look.history.outcomes if one.trial.number == what.trial.number)
+    if outcome.failed is not None:
+        return f"trial {what.trial.number}{attempt} failed ({what.text}), cost {usd(outcome.cost)}; {money_line(look)}"
+    goal = look.study.problem.goal.metric
+    measured = outcome.measurements[-1].metrics[goal]
+    return (
+        f"trial {what.trial.number}{attempt} measured {goal} {measured:.4g} in {seconds(outcome.time or 0.0)} for "
+        f"{usd(outcome.cost)}; {money_line(look)}; recommended: {_recommended(look)}"
+    )

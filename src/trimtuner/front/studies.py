@@ -1,0 +1,129 @@
+"""From a job file to the study behind it: its record, its engine, and the launches of its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias, cast
+
+from trimtuner.decisions.stopping import AfterTime, AfterTrials, Stop
+from trimtuner.engines.local.engine import LocalEngine
+from trimtuner.engines.protocol import ENDED_WITHIN_SECONDS, Launch
+from trimtuner.errors import InputError
+from trimtuner.front.jobfile.definition import definition_of, differences
+from trimtuner.front.jobfile.job import Job, Json, problem_of
+from trimtuner.front.jobfile.load import load_job
+from trimtuner.problem.expressions import Value
+from trimtuner.problem.history import Trial
+from trimtuner.problem.problem import Problem
+from trimtuner.records import DefinitionDiffers, RecordsView, StudyView
+from trimtuner.session.driver import Driver, Listener
+from trimtuner.session.memory import InMemory, Recorded
+from trimtuner.session.study import Study
+from trimtuner.tuning.recipe import Recipe
+
+Definition: TypeAlias = Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class JobStudy:
+    """A job with the study that its record keeps."""
+
+    job: Job
+
+    @classmethod
+    def at(cls, path: Path) -> JobStudy:
+        """Of a job file."""
+        return cls(load_job(path))
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The problem, with what a trial costs at worst."""
+        stated = problem_of(self.job)
+        return Problem(
+            stated.space, stated.goal, stated.constraints, stated.budget, self.job.run.timeout + ENDED_WITHIN_SECONDS
+        )
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """The method, with the budget of time and trials as stop rules."""
+        rules: list[Stop] = []
+        if self.job.budget.trials is not None:
+            rules.append(AfterTrials(self.job.budget.trials))
+        if self.job.budget.seconds is not None:
+            rules.append(AfterTime(self.job.budget.seconds))
+        recipe = self.job.search.recipe
+        for rule in rules:
+            recipe = recipe.but(stop=recipe.stop | rule)
+        return recipe
+
+    def open_to_run(self) -> tuple[Study, Recorded]:
+        """The study, made if need be, to be changed."""
+        self.recipe.check(self.problem)
+        try:
+            memory = Recorded(self.job.storage, self.job.name, definition_of(self.job), self.problem)
+        except DefinitionDiffers as error:
+            told = "; ".join(differences(cast("Definition", error.old), cast("Definition", error.new)))
+            raise InputError(
+                f"the record {self.job.storage} has a study {self.job.name!r} of another problem ({told}); give the "
+                "job another name or storage, or put it back as it was"
+            ) from None
+        return Study.of(self.problem, self.recipe, self.job.search.seed, memory), memory
+
+    def open_to_read(self) -> tuple[Study, StudyView]:
+        """The study as it stands; nothing is made, changed or locked."""
+        if not self.job.storage.exists():
+            start = f"trimtuner run {self.job.path}"
+            raise InputError(f"there is no record {self.job.storage} yet; start the study with: {start}")
+        view = RecordsView(self.job.storage).open(self.job.name)
+        memory = InMemory()
+        memory.replace(view.history())
+        return Study.of(self.problem, self.recipe, self.job.search.seed, memory), view
+
+    @property
+    def folder(self) -> Path:
+        """Where logs and results of trials are kept, beside the record."""
+        return self.job.storage.with_name(self.job.storage.name + ".trials")
+
+    def engine(self) -> LocalEngine:
+        """Where its trials run."""
+        return LocalEngine([path for path in self.folder.glob("*") if path.is_dir()] if self.folder.exists() else [])
+
+    def driver(self, listener: Listener) -> Driver:
+        """What runs it."""
+        study, memory = self.open_to_run()
+        return Driver(
+            study,
+            memory,
+            self.engine(),
+            self.launch,
+            parallel=self.job.engine.parallel,
+            retries=self.job.run.retries,
+            listener=listener,
+        )
+
+    def launch(self, study: str, trial: Trial, attempt: int) -> Launch:
+        """One attempt at a trial, as the engine takes it."""
+        run = self.job.run
+        return Launch(
+            study=study,
+            trial=trial.number,
+            attempt=attempt,
+            command=run.command_for(trial.config, trial.fraction, trial.number, trial.snapshots),
+            folder=self.folder / study,
+            working_directory=run.working_directory,
+            environment={"PYTHONUNBUFFERED": "1", **run.environment},
+            secrets=run.secrets,
+            limit=run.timeout,
+            vcpus=self._vcpus(trial.config),
+            memory_bytes=self.job.memory_bytes_for(trial.config),
+            metrics_file=run.metrics_file_for(trial.number),
+        )
+
+    def _vcpus(self, config: Mapping[str, Value]) -> int | None:
+        """All the workers' vCPUs, so that the size of a cluster matters on one machine too."""
+        vm = self.job.vm_of(config)
+        count = config.get("vm_count", 1)
+        return None if vm is None else vm.vcpus * (int(count) if isinstance(count, int) else 1)

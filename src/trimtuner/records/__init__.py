@@ -1,0 +1,23 @@
+"""Who remembers, in SQL, and counts money: what was written down survives any crash, and every cent is in a ledger."""
+
+from trimtuner.records.errors import DefinitionDiffers, NotOpen, OverBudget, RecordError
+from trimtuner.records.facts import Entry, Event, OpenTrial, Owner, Status
+from trimtuner.records.record import Record
+from trimtuner.records.store import Records, RecordsView
+from trimtuner.records.view import StudyView
+
+__all__ = [
+    "DefinitionDiffers",
+    "Entry",
+    "Event",
+    "NotOpen",
+    "OpenTrial",
+    "OverBudget",
+    "Owner",
+    "Record",
+    "RecordError",
+    "Records",
+    "RecordsView",
+    "Status",
+    "StudyView",
+]

@@ -1,0 +1,150 @@
+"""One writing transaction on one study: what it may rely on, and the rows that every change writes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
+
+from trimtuner.errors import InputError
+from trimtuner.problem.history import PREEMPTED, Outcome, Trial
+from trimtuner.records.codec import configuration_key, encode, encode_configuration, encode_recommended
+from trimtuner.records.errors import NotOpen, OverBudget, RecordError
+from trimtuner.records.facts import EntryKind
+from trimtuner.records.money import to_usd
+from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, PLACES, STUDIES, TRIALS
+from trimtuner.records.view import spent_and_reserved
+
+_OPEN, _TESTED = "open", "tested"
+
+
+class Change:
+    """A change of one study. Nobody else changes the study until its transaction ends."""
+
+    def __init__(self, connection: Connection, study: int) -> None:
+        locked = select(STUDIES).where(STUDIES.c.study == study).with_for_update()  # SQLite locked the whole file
+        row = connection.execute(locked).one_or_none()
+        if row is None:
+            raise RecordError("the study is no longer in the record; open it again")
+        self.connection = connection
+        self.study = study
+        self.budget: int | None = row.budget
+        self._sequence: int = row.version
+        self._at = time.time()
+
+    def log(self, kind: str, trial: int | None, detail: Mapping[str, object]) -> int:
+        """Count one change, and say what it was."""
+        self._sequence += 1
+        version = update(STUDIES).where(STUDIES.c.study == self.study).values(version=self._sequence)
+        self.connection.execute(version)
+        text = encode(detail, f"the detail of the event {kind!r}")
+        row = {"study": self.study, "sequence": self._sequence, "at": self._at}
+        self.connection.execute(insert(EVENTS), {**row, "kind": kind, "trial": trial, "detail": text})
+        return self._sequence
+
+    def next_number(self) -> int:
+        """The number of the next trial."""
+        query = select(func.max(TRIALS.c.number)).where(TRIALS.c.study == self.study)
+        largest = self.connection.execute(query).scalar()
+        return 0 if largest is None else int(largest) + 1
+
+    def is_taken(self, key: str, fractions: Iterable[float]) -> bool:
+        """Whether the configuration is under way, measured or failed at one of these fractions."""
+        query = select(PLACES.c.trial).where(PLACES.c.study == self.study, PLACES.c.config_key == key)
+        return self.connection.execute(query.where(PLACES.c.fraction.in_(list(fractions))).limit(1)).first() is not None
+
+    def require_owner(self, owner: str) -> None:
+        """Refuse an owner that did not register: nobody could tell whether it lives."""
+        query = select(OWNERS.c.id).where(OWNERS.c.study == self.study, OWNERS.c.id == owner)
+        if self.connection.execute(query).first() is None:
+            raise InputError(f"the owner {owner!r} is not registered; register it before it takes a trial")
+
+    def require_budget(self, wanted: int) -> None:
+        """Refuse a reserve that does not fit what is left."""
+        spent, reserved = spent_and_reserved(self.connection, self.study)
+        if self.budget is not None and spent + reserved + wanted > self.budget:
+            raise OverBudget(to_usd(self.budget), to_usd(spent), to_usd(reserved), to_usd(wanted))
+
+    def require_open(self, number: int, attempt: int) -> Row[tuple[object, ...]]:
+        """The row of a trial whose attempt is under way."""
+        query = select(TRIALS).where(TRIALS.c.study == self.study, TRIALS.c.number == number)
+        row = self.connection.execute(query).one_or_none()
+        if row is None:
+            raise NotOpen(f"trial {number} was not asked by this study; tell takes what ask returned")
+        if row.told is not None:
+            raise NotOpen(f"trial {number} was told already; a trial is told once")
+        if row.attempt != attempt:
+            raise NotOpen(f"attempt {attempt} at trial {number} is over; attempt {row.attempt} is under way")
+        return row
+
+    def add_trial(self, trial: Trial, key: str, owner: str | None, asked: int) -> None:
+        """The row of a trial, open."""
+        self.connection.execute(
+            insert(TRIALS).values(
+                study=self.study,
+                number=trial.number,
+                config=encode_configuration(trial.config),
+                config_key=key,
+                fraction=float(trial.fraction),
+                snapshots=encode(list(trial.snapshots), "the snapshots"),
+                origin=trial.origin,
+                recommended=encode_recommended(trial.recommended),
+                asked=asked,
+                owner=owner,
+                attempt=1,
+            )
+        )
+
+    def open_attempt(self, number: int, attempt: int, reserve: int) -> None:
+        """The row of an attempt, its worst case reserved."""
+        row = {"study": self.study, "trial": number, "attempt": attempt, "reserve": reserve, "asked_at": self._at}
+        self.connection.execute(insert(ATTEMPTS), row)
+        self._enter("reserve", number, attempt, reserve)
+
+    def start_attempt(self, number: int, attempt: int, handle: str) -> None:
+        """Where the attempt runs."""
+        self.connection.execute(
+            update(ATTEMPTS).where(*self._of_attempt(number, attempt)).values(handle=handle, started_at=self._at)
+        )
+
+    def close_attempt(self, number: int, attempt: int, charge: int, seconds: float | None, failed: str | None) -> None:
+        """What the attempt cost is charged, and its reserve released."""
+        of_attempt = self._of_attempt(number, attempt)
+        reserve = self.connection.execute(select(ATTEMPTS.c.reserve).where(*of_attempt)).scalar_one()
+        ended = {"ended_at": self._at, "failed": failed, "seconds": seconds, "charge": charge}
+        self.connection.execute(update(ATTEMPTS).where(*of_attempt).values(ended))
+        self._enter("charge", number, attempt, charge)
+        self._enter("release", number, attempt, reserve)
+
+    def take_places(self, trial: Trial, key: str) -> None:
+        """Nobody else starts the configuration at the trial's fraction, or at those it passes."""
+        self._add_places(key, {trial.fraction, *trial.snapshots}, _OPEN, trial.number)
+
+    def settle_places(self, outcome: Outcome) -> None:
+        """What was measured, or failed through the configuration's fault, is done; the rest is free again."""
+        trial = outcome.trial
+        of_trial = (PLACES.c.study == self.study, PLACES.c.trial == trial.number, PLACES.c.state == _OPEN)
+        self.connection.execute(delete(PLACES).where(*of_trial))
+        done = {measurement.fraction for measurement in outcome.measurements}
+        if outcome.failed not in (None, PREEMPTED):
+            done.add(trial.fraction)
+        key = configuration_key(trial.config)
+        query = select(PLACES.c.fraction).where(PLACES.c.study == self.study, PLACES.c.config_key == key)
+        before = self.connection.execute(query.where(PLACES.c.state == _TESTED)).scalars()
+        self._add_places(key, done - set(before), _TESTED, trial.number)
+
+    def _add_places(self, key: str, fractions: set[float], state: str, number: int) -> None:
+        rows = [
+            {"study": self.study, "config_key": key, "fraction": float(one), "state": state, "trial": number}
+            for one in sorted(fractions)
+        ]
+        if rows:
+            self.connection.execute(insert(PLACES), rows)
+
+    def _enter(self, kind: EntryKind, number: int, attempt: int, nanos: int) -> None:
+        row = {"study": self.study, "sequence": self._sequence, "kind": kind, "at": self._at}
+        self.connection.execute(insert(LEDGER), {**row, "trial": number, "attempt": attempt, "nanos": nanos})
+
+    def _of_attempt(self, number: int, attempt: int) -> tuple[ColumnElement[bool], ...]:
+        return (ATTEMPTS.c.study == self.study, ATTEMPTS.c.trial == number, ATTEMPTS.c.attempt == attempt)

@@ -1,0 +1,49 @@
+"""What can go wrong with a record, sorted by what the caller should do next.
+
+TrimTunerError
+├── RecordError              look at the file or the disk, as the message says; the data is as it was
+├── InputError
+│   ├── DefinitionDiffers    the name belongs to another study: take another name, or the old definition
+│   └── NotOpen              somebody else ended this attempt, or nobody began it: read the history again
+└── SearchOver
+    └── OverBudget           start something cheaper, or stop
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trimtuner.errors import InputError, SearchOver, TrimTunerError
+
+
+class RecordError(TrimTunerError, RuntimeError):
+    """The record cannot be read or written; the message says what, where and what now."""
+
+
+class DefinitionDiffers(InputError):  # noqa: N818  (named by what the caller learns)
+    """A study of this name exists, and it is defined otherwise."""
+
+    def __init__(self, name: str, old: Mapping[str, object], new: Mapping[str, object]) -> None:
+        super().__init__(
+            f"the study {name!r} exists with another definition; take another name, or define it as it was"
+        )
+        self.old = old
+        self.new = new
+
+
+class NotOpen(InputError):  # noqa: N818  (named by what the caller learns)
+    """The attempt at the trial is not under way."""
+
+
+class OverBudget(SearchOver):
+    """What the trial may cost at worst does not fit what is left of the budget; nothing was changed."""
+
+    def __init__(self, budget: float, spent: float, reserved: float, wanted: float) -> None:
+        super().__init__(
+            f"a reserve of {wanted:.9g} USD does not fit: of the budget of {budget:.9g} USD, {spent:.9g} are spent "
+            f"and {reserved:.9g} reserved for trials under way"
+        )
+        self.budget = budget
+        self.spent = spent
+        self.reserved = reserved
+        self.wanted = wanted

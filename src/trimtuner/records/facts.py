@@ -1,0 +1,91 @@
+"""What a record tells about a study: plain values. Times are seconds since 1970 (UTC)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from trimtuner.problem.history import Trial
+from trimtuner.records.codec import Json
+from trimtuner.records.money import to_usd
+
+EntryKind: TypeAlias = Literal["charge", "release", "reserve"]
+
+# What the record itself logs; others may log in their own words.
+CREATED = "created"
+ASKED = "asked"
+STARTED = "started"
+RETRIED = "retried"
+FINISHED = "finished"
+FAILED = "failed"
+ADOPTED = "adopted"
+IMPORTED = "imported"
+BUDGET_CHANGED = "budget changed"
+STOP_REQUESTED = "stop requested"
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The process that watches trials, with what it takes to know whether it still runs."""
+
+    id: str
+    host: str
+    pid: int
+    pid_started: str  # numbers of processes come again, with another start
+    heartbeat_at: float | None = None  # None: not registered yet
+
+
+@dataclass(frozen=True)
+class OpenTrial:
+    """A trial under way: its last attempt, what that may cost at worst, and who watches it."""
+
+    trial: Trial
+    attempt: int
+    handle: str | None  # None: not known to have started
+    reserve: float
+    owner: str
+    asked_at: float
+    started_at: float | None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger."""
+
+    sequence: int  # entries of one change share it, and belong together
+    at: float
+    trial: int
+    attempt: int
+    kind: EntryKind
+    nanos: int  # billionths of a dollar: these add up exactly
+
+    @property
+    def usd(self) -> float:
+        """The amount in USD."""
+        return to_usd(self.nanos)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to the study."""
+
+    sequence: int
+    at: float
+    kind: str
+    trial: int | None
+    detail: Mapping[str, Json]
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where the study stands, all of one instant."""
+
+    version: int
+    changed_at: float
+    budget: float | None
+    spent: float
+    reserved: float
+    open: int
+    succeeded: int
+    failed: int

@@ -1,0 +1,112 @@
+"""The tables of a record as they are now; how older ones become these is in ``migrations``.
+
+Times are seconds since 1970 (UTC), money is in billionths of a dollar, and ``sequence`` counts the changes of a study.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Double, ForeignKeyConstraint, Integer, MetaData, Table, Text
+
+METADATA = MetaData()
+
+SCHEMA = Table("trimtuner_schema", METADATA, Column("version", Integer, nullable=False))
+
+STUDIES = Table(
+    "studies",
+    METADATA,
+    Column("study", Integer, primary_key=True, autoincrement=False),
+    Column("id", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("definition", Text, nullable=False),
+    Column("budget", BigInteger),
+    Column("created_at", Double, nullable=False),
+    Column("version", BigInteger, nullable=False),  # the sequence of its last event
+)
+
+OWNERS = Table(
+    "owners",
+    METADATA,
+    Column("study", Integer, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("pid", BigInteger, nullable=False),
+    Column("pid_started", Text, nullable=False),
+    Column("heartbeat_at", Double, nullable=False),
+    ForeignKeyConstraint(["study"], ["studies.study"]),
+)
+
+TRIALS = Table(
+    "trials",
+    METADATA,
+    Column("study", Integer, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("config", Text, nullable=False),
+    Column("config_key", Text, nullable=False),
+    Column("fraction", Double, nullable=False),
+    Column("snapshots", Text, nullable=False),
+    Column("origin", Text, nullable=False),
+    Column("recommended", Text),
+    Column("asked", BigInteger, nullable=False),  # the sequence at which it was asked
+    Column("owner", Text),  # nobody's, where it was measured elsewhere
+    Column("attempt", Integer, nullable=False),  # the last one
+    Column("told", BigInteger),  # the sequence at which it was told; open until then
+    Column("failed", Text),
+    Column("cost", Double),
+    Column("time", Double),
+    Column("measurements", Text),
+    ForeignKeyConstraint(["study"], ["studies.study"]),
+    ForeignKeyConstraint(["study", "owner"], ["owners.study", "owners.id"]),
+)
+
+ATTEMPTS = Table(
+    "attempts",
+    METADATA,
+    Column("study", Integer, primary_key=True),
+    Column("trial", Integer, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("reserve", BigInteger, nullable=False),
+    Column("asked_at", Double, nullable=False),
+    Column("handle", Text),
+    Column("started_at", Double),
+    Column("ended_at", Double),
+    Column("failed", Text),
+    Column("seconds", Double),
+    Column("charge", BigInteger),
+    ForeignKeyConstraint(["study", "trial"], ["trials.study", "trials.number"]),
+)
+
+PLACES = Table(
+    "places",
+    METADATA,
+    Column("study", Integer, primary_key=True),
+    Column("config_key", Text, primary_key=True),
+    Column("fraction", Double, primary_key=True),
+    Column("state", Text, primary_key=True),  # open or tested
+    Column("trial", Integer, nullable=False),
+    ForeignKeyConstraint(["study", "trial"], ["trials.study", "trials.number"]),
+)
+
+LEDGER = Table(
+    "ledger",
+    METADATA,
+    Column("study", Integer, primary_key=True),
+    Column("sequence", BigInteger, primary_key=True),
+    Column("kind", Text, primary_key=True),  # charge, release or reserve: one of each in a change
+    Column("at", Double, nullable=False),
+    Column("trial", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("nanos", BigInteger, nullable=False),
+    ForeignKeyConstraint(["study", "trial", "attempt"], ["attempts.study", "attempts.trial", "attempts.attempt"]),
+)
+
+EVENTS = Table(
+    "events",
+    METADATA,
+    Column("study", Integer, primary_key=True),
+    Column("sequence", BigInteger, primary_key=True),
+    Column("at", Double, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("trial", Integer),
+    Column("detail", Text, nullable=False),
+    ForeignKeyConstraint(["study"], ["studies.study"]),
+)

@@ -1,0 +1,132 @@
+"""All studies of one record: made, found by name, opened to be changed or only to be read."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from trimtuner.errors import InputError, nearest
+from trimtuner.records import facts
+from trimtuner.records.change import Change
+from trimtuner.records.codec import decode_mapping, encode_definition
+from trimtuner.records.database import Database, open_to_read, open_to_write
+from trimtuner.records.errors import DefinitionDiffers, RecordError
+from trimtuner.records.money import to_nanos, to_usd
+from trimtuner.records.record import Record, require_text
+from trimtuner.records.schema import STUDIES
+from trimtuner.records.view import StudyView
+
+
+class Records:
+    """The studies of a file (or of a PostgreSQL database, by its address), to be changed."""
+
+    def __init__(self, place: str | Path) -> None:
+        self._reader, self._writer = open_to_write(place)
+
+    def create_or_open(self, name: str, definition: Mapping[str, object], budget: float | None) -> Record:
+        """The study of that name, made if need be; one that is defined otherwise is refused, another budget noted."""
+        require_text(name, "the name of a study")
+        text = encode_definition(definition)
+        nanos = None if budget is None else to_nanos(budget, "the budget")
+        try:
+            row = self._create_or_find(name, text, nanos)
+        except RecordError as error:
+            if not isinstance(error.__cause__, IntegrityError):
+                raise
+            # Another process made it in the same instant: SQLite locks the whole, PostgreSQL has no row to lock yet.
+            row = self._create_or_find(name, text, nanos)
+        return Record(self._reader, self._writer, row)
+
+    def open(self, name: str) -> Record:
+        """The study of that name."""
+        return Record(self._reader, self._writer, _find(self._reader, name))
+
+    def names(self) -> list[str]:
+        """The names of all studies, oldest first."""
+        return _names(self._reader)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._reader.close()  # first: the last to leave tidies up, which only a writer can
+        self._writer.close()
+
+    def __enter__(self) -> Records:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _create_or_find(self, name: str, definition: str, budget: int | None) -> Row[tuple[object, ...]]:
+        query = select(STUDIES).where(STUDIES.c.name == name)
+        with self._writer.transaction() as connection:
+            row = connection.execute(query.with_for_update()).one_or_none()
+            if row is None:
+                _insert_study(connection, name, definition, budget)
+            elif row.definition != definition:
+                raise DefinitionDiffers(name, decode_mapping(row.definition), decode_mapping(definition))
+            elif row.budget != budget:
+                _change_budget(connection, row.study, row.budget, budget)
+            return connection.execute(query).one()
+
+
+class RecordsView:
+    """The studies of a record, to be read: nothing is made, changed or locked."""
+
+    def __init__(self, place: str | Path) -> None:
+        self._reader = open_to_read(place)
+
+    def open(self, name: str) -> StudyView:
+        """The study of that name."""
+        return StudyView(self._reader, _find(self._reader, name))
+
+    def names(self) -> list[str]:
+        """The names of all studies, oldest first."""
+        return _names(self._reader)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._reader.close()
+
+    def __enter__(self) -> RecordsView:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _find(reader: Database, name: str) -> Row[tuple[object, ...]]:
+    require_text(name, "the name of a study")
+    with reader.transaction() as connection:
+        row = connection.execute(select(STUDIES).where(STUDIES.c.name == name)).one_or_none()
+    if row is None:
+        raise InputError(f"{reader.where} has no study {name!r}{nearest(name, _names(reader))}")
+    return row
+
+
+def _names(reader: Database) -> list[str]:
+    with reader.transaction() as connection:
+        return list(connection.execute(select(STUDIES.c.name).order_by(STUDIES.c.study)).scalars())
+
+
+def _insert_study(connection: Connection, name: str, definition: str, budget: int | None) -> None:
+    largest = connection.execute(select(func.max(STUDIES.c.study))).scalar()
+    study = 1 if largest is None else largest + 1
+    row = {"study": study, "id": uuid.uuid4().hex, "name": name, "definition": definition, "budget": budget}
+    connection.execute(insert(STUDIES), {**row, "created_at": time.time(), "version": 0})
+    Change(connection, study).log(facts.CREATED, None, {"budget": None if budget is None else to_usd(budget)})
+
+
+def _change_budget(connection: Connection, study: int, old: int | None, new: int | None) -> None:
+    connection.execute(update(STUDIES).where(STUDIES.c.study == study).values(budget=new))
+    amounts = {key: None if nanos is None else to_usd(nanos) for key, nanos in (("from", old), ("to", new))}
+    Change(connection, study).log(facts.BUDGET_CHANGED, None, amounts)

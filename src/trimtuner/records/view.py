@@ -1,0 +1,178 @@
+"""A study in a record, read: never waits for a writer, and never makes one wait."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Row, case, func, select
+
+from trimtuner.problem.history import History, Outcome, Trial
+from trimtuner.records.codec import Json, decode_mapping, decode_measurements, decode_trial
+from trimtuner.records.database import Database
+from trimtuner.records.facts import STOP_REQUESTED, Entry, Event, OpenTrial, Owner, Status
+from trimtuner.records.money import to_usd
+from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, STUDIES, TRIALS
+
+
+class StudyView:
+    """One study, as it was last written down."""
+
+    def __init__(self, reader: Database, row: Row[tuple[object, ...]]) -> None:
+        self._reader = reader
+        self._study: int = row.study
+        self._lock = threading.Lock()
+        self._known = _Known({}, (), 0, -1, History())
+        self.id: str = row.id
+        self.name: str = row.name
+        self.created_at: float = row.created_at
+        self._definition: str = row.definition
+
+    @property
+    def definition(self) -> dict[str, Json]:
+        """What the study was made with, as JSON gives it back."""
+        return decode_mapping(self._definition)
+
+    @property
+    def budget(self) -> float | None:
+        """USD that may be spent."""
+        return self.status().budget
+
+    @property
+    def spent(self) -> float:
+        """USD charged so far: the sum of the ledger's charges."""
+        return self.status().spent
+
+    @property
+    def reserved(self) -> float:
+        """USD that the trials under way may cost at worst: what the ledger reserved and did not release."""
+        return self.status().reserved
+
+    def version(self) -> int:
+        """A number that rises with each change."""
+        with self._reader.transaction() as connection:
+            return self._version(connection)
+
+    def history(self) -> History:
+        """The history, equal to the one of a study in memory; what was read before is not read again."""
+        with self._lock, self._reader.transaction() as connection:
+            version = self._version(connection)
+            if version != self._known.version:
+                self._known = self._updated(connection, version)
+            return self._known.history
+
+    def status(self) -> Status:
+        """Counts and money, all of one instant."""
+        with self._reader.transaction() as connection:
+            row = connection.execute(select(STUDIES).where(STUDIES.c.study == self._study)).one()
+            changed = select(EVENTS.c.at).where(EVENTS.c.study == self._study, EVENTS.c.sequence == row.version)
+            counts = select(func.count(), func.count(TRIALS.c.told), func.count(TRIALS.c.failed))
+            asked, told, failed = connection.execute(counts.where(TRIALS.c.study == self._study)).one()
+            spent, reserved = spent_and_reserved(connection, self._study)
+            changed_at = float(connection.execute(changed).scalar_one())
+        budget = None if row.budget is None else to_usd(row.budget)
+        money = (budget, to_usd(spent), to_usd(reserved))
+        return Status(row.version, changed_at, *money, asked - told, told - failed, failed)
+
+    def open_trials(self) -> list[OpenTrial]:
+        """The trials under way, in the order asked."""
+        attempts = TRIALS.join(
+            ATTEMPTS,
+            (ATTEMPTS.c.study == TRIALS.c.study)
+            & (ATTEMPTS.c.trial == TRIALS.c.number)
+            & (ATTEMPTS.c.attempt == TRIALS.c.attempt),
+        )
+        latest = (ATTEMPTS.c.handle, ATTEMPTS.c.reserve, ATTEMPTS.c.asked_at, ATTEMPTS.c.started_at)
+        query = select(TRIALS, *latest).select_from(attempts).order_by(TRIALS.c.asked)
+        with self._reader.transaction() as connection:
+            rows = connection.execute(query.where(TRIALS.c.study == self._study, TRIALS.c.told.is_(None))).all()
+        return [
+            OpenTrial(trial_of(r), r.attempt, r.handle, to_usd(r.reserve), r.owner, r.asked_at, r.started_at)
+            for r in rows
+        ]
+
+    def charged(self, number: int) -> float:
+        """USD charged so far for a trial's attempts."""
+        with self._reader.transaction() as connection:
+            return to_usd(charged_nanos(connection, self._study, number))
+
+    def ledger(self) -> list[Entry]:
+        """Every movement of money, in order."""
+        query = select(LEDGER).where(LEDGER.c.study == self._study).order_by(LEDGER.c.sequence, LEDGER.c.kind)
+        with self._reader.transaction() as connection:
+            return [Entry(r.sequence, r.at, r.trial, r.attempt, r.kind, r.nanos) for r in connection.execute(query)]
+
+    def events(self, after: int = 0) -> list[Event]:
+        """What happened since that sequence number, in order."""
+        query = select(EVENTS).where(EVENTS.c.study == self._study, EVENTS.c.sequence > after)
+        with self._reader.transaction() as connection:
+            rows = connection.execute(query.order_by(EVENTS.c.sequence)).all()
+        return [Event(r.sequence, r.at, r.kind, r.trial, decode_mapping(r.detail)) for r in rows]
+
+    def stop_requested(self, since: int) -> bool:
+        """Whether somebody asked to stop after that version.
+
+        A run compares with the version at which it began, so no old request stops it and none need be taken back.
+        """
+        query = select(EVENTS.c.sequence).where(EVENTS.c.study == self._study, EVENTS.c.sequence > since)
+        with self._reader.transaction() as connection:
+            return connection.execute(query.where(EVENTS.c.kind == STOP_REQUESTED).limit(1)).first() is not None
+
+    def owners(self) -> list[Owner]:
+        """Every process that registered, with its last sign of life."""
+        query = select(OWNERS).where(OWNERS.c.study == self._study).order_by(OWNERS.c.id)
+        with self._reader.transaction() as connection:
+            return [Owner(r.id, r.host, r.pid, r.pid_started, r.heartbeat_at) for r in connection.execute(query)]
+
+    def _version(self, connection: Connection) -> int:
+        query = select(STUDIES.c.version).where(STUDIES.c.study == self._study)
+        return int(connection.execute(query).scalar_one())
+
+    def _updated(self, connection: Connection, version: int) -> _Known:
+        known = self._known
+        of_study = select(TRIALS).where(TRIALS.c.study == self._study)
+        told = connection.execute(of_study.where(TRIALS.c.told > known.told).order_by(TRIALS.c.told)).all()
+        still = connection.execute(of_study.where(TRIALS.c.told.is_(None)).order_by(TRIALS.c.asked)).all()
+        numbers = select(func.max(TRIALS.c.number)).where(TRIALS.c.study == self._study)
+        largest = connection.execute(numbers).scalar()
+        outcomes = (*known.outcomes, *(_outcome_of(row, known.pending.get(row.number)) for row in told))
+        pending = {row.number: known.pending.get(row.number) or trial_of(row) for row in still}
+        history = History(outcomes, tuple(pending.values()), 0 if largest is None else largest + 1)
+        return _Known(pending, outcomes, told[-1].told if told else known.told, version, history)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What was read so far. Outcomes are only ever added, so the next reading begins after the last one told."""
+
+    pending: dict[int, Trial]
+    outcomes: tuple[Outcome, ...]
+    told: int
+    version: int
+    history: History
+
+
+def trial_of(row: Row[tuple[object, ...]]) -> Trial:
+    """The trial of a row, as it was asked."""
+    return decode_trial(row.number, row.config, row.fraction, row.snapshots, row.origin, row.recommended)
+
+
+def spent_and_reserved(connection: Connection, study: int) -> tuple[int, int]:
+    """The ledger's sums, in billionths of a dollar."""
+    kind, nanos = LEDGER.c.kind, LEDGER.c.nanos
+    spent = func.sum(case((kind == "charge", nanos), else_=0))
+    reserved = func.sum(case((kind == "reserve", nanos), (kind == "release", -nanos), else_=0))
+    sums = connection.execute(select(spent, reserved).where(LEDGER.c.study == study)).one()
+    return int(sums[0] or 0), int(sums[1] or 0)
+
+
+def charged_nanos(connection: Connection, study: int, number: int) -> int:
+    """What a trial's attempts were charged so far, in billionths of a dollar."""
+    query = select(func.sum(ATTEMPTS.c.charge)).where(ATTEMPTS.c.study == study, ATTEMPTS.c.trial == number)
+    return int(connection.execute(query).scalar() or 0)
+
+
+def _outcome_of(row: Row[tuple[object, ...]], pending: Trial | None) -> Outcome:
+    trial = pending or trial_of(row)
+    measurements = decode_measurements(row.measurements, trial.config)
+    return Outcome(trial, measurements, row.failed, row.cost, row.time)

@@ -1,0 +1,31 @@
+"""What makes two studies the same: problem, method and seed in plain values, to be kept beside the record."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from trimtuner.problem.problem import Problem
+
+
+def definition_of(problem: Problem, method: str, seed: int) -> dict[str, object]:
+    """A record made with another definition belongs to another study."""
+    space = problem.space
+    return {
+        "goal": f"{problem.goal.direction} {problem.goal.metric}",
+        "constraints": [constraint.text for constraint in problem.constraints],
+        "parameters": list(space.names),
+        "space": _digest(problem),
+        "fractions": list(space.fractions),
+        "snapshots": space.snapshots,
+        "method": method,
+        "seed": seed,
+    }
+
+
+def _digest(problem: Problem) -> str:
+    """Of every configuration and its price; of a sample where they cannot be listed."""
+    pool = problem.space.pool()
+    prices = None if pool.prices_per_hour is None else pool.prices_per_hour.tolist()
+    configurations = [pool.configuration(position) for position in range(len(pool))]
+    return hashlib.sha256(json.dumps([configurations, prices]).encode()).hexdigest()[:16]

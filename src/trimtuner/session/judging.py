@@ -1,0 +1,76 @@
+"""From what an engine saw of a trial to what it measured, or how it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from trimtuner.engines.protocol import LOST, STOPPED, End, State
+from trimtuner.errors import InputError
+from trimtuner.problem.history import PREEMPTED, Outcome, Trial
+from trimtuner.problem.problem import COST, TIME, Problem
+from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
+
+SILENT = "silent"  # it ended well and said nothing
+BAD_METRIC = "bad metric"  # what it said cannot be used
+FRACTION = "fraction"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How one attempt came out; ``detail`` is for a person."""
+
+    outcome: Outcome
+    detail: str
+
+    def with_earlier(self, usd: float) -> Outcome:
+        """The outcome of the whole trial, when earlier attempts at it cost so much."""
+        return replace(self.outcome, cost=self.outcome.cost + usd)
+
+
+def judge(problem: Problem, trial: Trial, state: State, end: End) -> Verdict:
+    """The outcome of an attempt, charged for its time by our own clock, whatever the job says."""
+    if end.kind is not None:
+        kind = PREEMPTED if end.kind in (LOST, STOPPED) else end.kind
+        return _failure(problem, trial, kind, end, end.detail)
+    metrics, snapshots = _told(problem, trial, state)
+    if not state.reports:
+        detail = f"it printed no metric{_bad(state)}"
+        return _failure(problem, trial, BAD_METRIC if state.bad_lines else SILENT, end, detail)
+    try:
+        outcome = outcome_of_success(problem, trial, {**metrics, TIME: end.seconds}, snapshots)
+    except InputError as error:
+        return _failure(problem, trial, BAD_METRIC, end, f"{error}{_bad(state)}")
+    return Verdict(outcome, "")
+
+
+def _failure(problem: Problem, trial: Trial, kind: str, end: End, detail: str) -> Verdict:
+    return Verdict(outcome_of_failure(problem, trial, kind, {TIME: end.seconds}), detail)
+
+
+def _bad(state: State) -> str:
+    return f"; not understood: {state.bad_lines[0]!r}" if state.bad_lines else ""
+
+
+def _told(problem: Problem, trial: Trial, state: State) -> tuple[dict[str, float], dict[float, Mapping[str, float]]]:
+    """The metrics of the trial itself, and those on its way; a later line adds to and corrects an earlier one."""
+    final: dict[str, float] = {}
+    smaller: dict[float, dict[str, float]] = {}
+    for report in state.reports:
+        measured = {name: value for name, value in report.metrics.items() if name not in (FRACTION, TIME, COST)}
+        fraction = _offered(problem, report.metrics.get(FRACTION, trial.fraction))
+        if fraction is None:
+            continue  # a share of the data that nobody asked about
+        if fraction == trial.fraction:
+            final.update(measured)
+        elif fraction < trial.fraction and problem.space.snapshots:
+            smaller.setdefault(fraction, {}).update({**measured, TIME: report.seconds})
+    needed = set(problem.reported_metrics)
+    return final, {fraction: one for fraction, one in smaller.items() if needed <= one.keys()}
+
+
+def _offered(problem: Problem, fraction: float) -> float | None:
+    try:
+        return problem.space.nearest_fraction(fraction)
+    except InputError:
+        return None

@@ -1,0 +1,128 @@
+"""Where a study's history is kept: in this process, or in a record that survives it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+
+from trimtuner.errors import InputError, TrimTunerError
+from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
+from trimtuner.problem.problem import TIME, Problem
+from trimtuner.problem.reports import outcome_of_failure
+from trimtuner.records import OpenTrial, Record, Records
+from trimtuner.session.owners import HEARTBEAT_SECONDS, is_alive, this_process
+
+
+class Memory(Protocol):
+    """What a study remembers by."""
+
+    def history(self) -> History:
+        """Everything so far; the same object as long as nothing happens."""
+
+    def replace(self, history: History) -> None:
+        """Take another history instead, where that can be done."""
+
+    def claim(self, seen: History, trial: Trial) -> bool:
+        """Write down a trial that was asked on the history ``seen``; False: something happened since, ask again."""
+
+    def tell(self, outcome: Outcome) -> None:
+        """Write down how a trial ended."""
+
+    def signs_of_life(self) -> AbstractContextManager[None]:
+        """While trials run in this process."""
+
+
+class InMemory:
+    """A value that is gone with the process."""
+
+    def __init__(self) -> None:
+        self._history = History()
+
+    def history(self) -> History:
+        """As it is."""
+        return self._history
+
+    def replace(self, history: History) -> None:
+        """Any history will do."""
+        self._history = history
+
+    def claim(self, seen: History, trial: Trial) -> bool:  # noqa: ARG002
+        """Nobody else writes here."""
+        self._history = self._history.with_asked(trial)
+        return True
+
+    def tell(self, outcome: Outcome) -> None:
+        """At once."""
+        self._history = self._history.with_told(outcome)
+
+    @contextmanager
+    def signs_of_life(self) -> Iterator[None]:
+        """Nobody watches."""
+        yield
+
+
+class Recorded:
+    """A study in a file: written before a trial starts and when it has ended, by as many processes as like."""
+
+    def __init__(self, storage: str | Path, name: str, definition: Mapping[str, object], problem: Problem) -> None:
+        self.problem = problem
+        self.record: Record = Records(storage).create_or_open(name, definition, problem.budget)
+        self.owner = this_process()
+        self.record.register(self.owner)
+
+    def history(self) -> History:
+        """What the record says now."""
+        return self.record.history()
+
+    def replace(self, history: History) -> None:  # noqa: ARG002
+        """A record is added to, never exchanged."""
+        raise InputError("the history of a study in a record cannot be replaced; tell what happened instead")
+
+    def claim(self, seen: History, trial: Trial) -> bool:  # noqa: ARG002
+        """The record refuses a number that is taken, and a configuration under way or done at that fraction."""
+        return self.record.claim(trial, self.reserve_of(trial), self.owner.id)
+
+    def reserve_of(self, trial: Trial) -> float:
+        """What the trial may cost at worst; nothing where it has no time-out or no price."""
+        return self.problem.worst_cost(self.problem.space.price_per_hour(trial.configuration)) or 0.0
+
+    def tell(self, outcome: Outcome) -> None:
+        """The last attempt's share of the cost is what earlier ones were not charged."""
+        number = outcome.trial.number
+        attempt = next((one.attempt for one in self.record.open_trials() if one.trial.number == number), 1)
+        self.record.finish(outcome, attempt, max(outcome.cost - self.record.charged(number), 0.0))
+
+    @contextmanager
+    def signs_of_life(self) -> Iterator[None]:
+        """A heartbeat, so that whoever finds trials of a dead process knows how long it lived."""
+        self.close_abandoned()
+        over = threading.Event()
+        thread = threading.Thread(target=self._beat, args=(over,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def abandoned(self) -> list[OpenTrial]:
+        """Trials under way whose process is gone."""
+        alive = {owner.id for owner in self.record.owners() if is_alive(owner)}
+        return [one for one in self.record.open_trials() if one.owner not in alive]
+
+    def close_abandoned(self) -> None:
+        """Close trials that ran inside a process that is gone: charged until its last sign of life."""
+        beats = {owner.id: owner.heartbeat_at or 0.0 for owner in self.record.owners()}
+        for one in self.abandoned():
+            if not self.record.adopt(one.trial.number, one.owner, self.owner.id):
+                continue  # another process was first
+            lived = beats.get(one.owner, 0.0) + HEARTBEAT_SECONDS - one.asked_at
+            self.tell(outcome_of_failure(self.problem, one.trial, PREEMPTED, {TIME: max(lived, 1e-9)}))
+
+    def _beat(self, over: threading.Event) -> None:
+        while not over.wait(HEARTBEAT_SECONDS):
+            with suppress(TrimTunerError):  # a busy record; the next beat will do
+                self.record.heartbeat(self.owner.id)

@@ -1,0 +1,163 @@
+"""What the tests of engines run as commands: one deed per word. Only light imports, since it is started often."""
+
+import json
+import os
+import signal
+import sys
+import time
+
+
+def note(text: str) -> None:
+    """For the test to see, in the working directory; whole lines, whoever writes at the same time."""
+    descriptor = os.open("notes", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.write(descriptor, f"{text}\n".encode())
+    os.close(descriptor)
+
+
+def rest() -> None:
+    note(f"pid {os.getpid()}")
+    time.sleep(300)
+
+
+def report(count: str, pause: str = "0") -> None:
+    for step in range(1, int(count) + 1):
+        print("::metric " + json.dumps({"accuracy": step / 10, "fraction": step / int(count)}), flush=True)
+        time.sleep(float(pause))
+
+
+def report_and_rest() -> None:
+    report("1")
+    rest()
+
+
+def leave(code: str) -> None:
+    note("run")
+    sys.exit(int(code))
+
+
+def die_by(number: str) -> None:
+    os.kill(os.getpid(), int(number))
+    time.sleep(300)
+
+
+def refuse_to_end() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    rest()
+
+
+def end_gently() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: (print("farewell", flush=True), sys.exit(0)))
+    rest()
+
+
+def eat(mebibytes: str) -> None:
+    eaten = []
+    for _ in range(int(mebibytes)):
+        eaten.append(b"x" * 2**20)
+    note("full")
+    time.sleep(300)
+
+
+def share(mebibytes: str, children: str) -> None:
+    """Children that read what their parent holds, and hold nothing of their own."""
+    held = b"x" * (int(mebibytes) * 2**20)
+    for _ in range(int(children)):
+        if os.fork() == 0:
+            held.count(b"y")
+            time.sleep(0.7)
+            os._exit(0)
+    for _ in range(int(children)):
+        os.wait()
+
+
+def found_family(then: str) -> None:
+    """A child, a child with its own session, and a daemon whose parents are gone; none of them ends when asked."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if os.fork() == 0:
+        rest()
+    if os.fork() == 0:
+        os.setsid()
+        rest()
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            rest()
+        os._exit(0)
+    rest() if then == "rest" else await_notes(3)
+
+
+def leave_orphan() -> None:
+    """A grandchild that nobody of the family collects when it ends."""
+    if os.fork() == 0:
+        if os.fork() == 0:
+            note(f"pid {os.getpid()}")
+            os._exit(0)
+        os._exit(0)
+    os.wait()
+    rest()
+
+
+def await_notes(count: int) -> None:
+    while not os.path.exists("notes") or count_notes() < count:
+        time.sleep(0.005)
+
+
+def count_notes() -> int:
+    with open("notes") as file:
+        return len(file.readlines())
+
+
+def print_environment() -> None:
+    note(json.dumps({**os.environ}))
+    print(dict(os.environ))
+    print("::metric", os.environ.get("WANDB_API_KEY"))
+    sys.stderr.write(os.environ.get("WANDB_API_KEY", ""))
+
+
+def shout(mebibytes: str) -> None:
+    print("first words")
+    for _ in range(int(mebibytes) * 1024):
+        print("x" * 1023)
+    print("last words")
+
+
+def be_hostile() -> None:
+    out = sys.stdout.buffer
+    for line in (
+        bytes(range(256)),
+        b"::metric " + b"x" * 200_000,
+        b"y" * 200_000,
+        b'::metric {"accuracy": NaN}',
+        b'::metric {"accuracy": Infinity}',
+        b'::metric {"accuracy": 1e999}',
+        b'::metric {"accuracy": true}',
+        b'::metric {"accuracy": {"nested": 1}}',
+        b'::metric {"accuracy": "../../etc/passwd"}',
+        b"::metric " + b"[" * 60_000,
+        b"::metric \xff\xfe\x1b[31m",
+        b"::metric",
+        b"::metric __import__('os').abort()",
+        b'text before ::metric {"accuracy": 0.1}',
+    ):
+        out.write(line + b"\n")
+    sys.stderr.write("progress without an end of line")
+    sys.stderr.flush()
+    out.write(b'::metric {"accuracy": 0.5}\n')
+    out.flush()
+
+
+def never_end_the_line() -> None:
+    while True:
+        sys.stdout.buffer.write(b"\xf0" * 2**16)
+
+
+def write_metrics_file() -> None:
+    with open("metrics.jsonl", "a") as file:
+        for step in (1, 2):
+            print(json.dumps({"accuracy": step / 10}), file=file, flush=True)
+            time.sleep(0.05)
+        file.write('{"accuracy": 0.3}')
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,379 @@
+"""What every engine must do, shown with real commands and real kills. A new engine is one more line in ENGINES."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from trimtuner.engines import protocol
+from trimtuner.engines.protocol import Engine, Launch, State
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local engine needs Linux")
+
+ENGINES = {"local": "trimtuner.engines.local.engine:LocalEngine"}
+GRACE_SECONDS = 5.0  # what an engine may take after the limit, before it uses force
+JOBS = Path(__file__).parent / "jobs"
+SECRET = "f3c1-token-of-the-user"  # noqa: S105
+
+
+def wait_until(is_true: Callable[[], bool], seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.02)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@dataclass
+class Bench:
+    """An engine under test, with a place to work in."""
+
+    engine_name: str
+    engine: Engine
+    path: Path
+    handles: list[str] = field(default_factory=list)
+
+    def launch(self, *words: str, limit: float = 60.0, trial: int = 1) -> Launch:
+        (self.path / "work").mkdir(exist_ok=True)
+        command = (sys.executable, "-S", str(JOBS / "job.py"), *words)
+        # A name of its own, because other tests and people may use the machine.
+        study = f"conformance-{os.getpid()}"
+        return Launch(study, trial, 1, command, self.path / "study", self.path / "work", {}, (), limit)
+
+    def start(self, launch: Launch) -> str:
+        handle = self.engine.start(launch)
+        self.handles.append(handle)
+        return handle
+
+    def end(self, handle: str) -> State:
+        wait_until(lambda: self.engine.poll(handle).end is not None)
+        return self.engine.poll(handle)
+
+    def run(self, launch: Launch) -> State:
+        return self.end(self.start(launch))
+
+    def notes(self) -> list[str]:
+        file = self.path / "work" / "notes"
+        return file.read_text().splitlines() if file.exists() else []
+
+    def pids(self) -> list[int]:
+        return [int(line.split()[1]) for line in self.notes() if line.startswith("pid ")]
+
+    def wait_for_pids(self, count: int) -> list[int]:
+        wait_until(lambda: len(self.pids()) == count)
+        return self.pids()
+
+    def files(self) -> list[Path]:
+        return [path for path in (self.path / "study").rglob("*") if path.is_file()]
+
+    def driver(self, launch: Launch) -> subprocess.Popen[str]:
+        given = {**asdict(launch), "folder": str(launch.folder), "working_directory": str(launch.working_directory)}
+        words = [sys.executable, str(JOBS / "driver.py"), ENGINES[self.engine_name], json.dumps(given)]
+        return subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+        )
+
+
+def make_engine(name: str) -> Engine:
+    module, _, class_name = ENGINES[name].partition(":")
+    engine: Engine = getattr(import_module(module), class_name)()
+    return engine
+
+
+@pytest.fixture(params=ENGINES)
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench(request.param, make_engine(request.param), tmp_path)
+    yield bench
+    for handle in bench.handles:
+        bench.engine.stop(handle)
+
+
+def test_a_command_that_ends_well_has_no_kind_of_failure_and_all_of_its_reports(bench: Bench) -> None:
+    state = bench.run(bench.launch("report", "3", "0.05"))
+    assert state.end is not None
+    assert state.end.kind is None
+    assert [report.metrics["accuracy"] for report in state.reports] == [0.1, 0.2, 0.3]
+    seconds = [report.seconds for report in state.reports]
+    assert seconds == sorted(seconds)
+    assert 0 < seconds[0] < seconds[-1] <= state.end.seconds
+
+
+def test_a_report_is_seen_while_the_command_runs(bench: Bench) -> None:
+    handle = bench.start(bench.launch("report_and_rest"))
+    wait_until(lambda: len(bench.engine.poll(handle).reports) == 1)
+    assert bench.engine.poll(handle).end is None
+
+
+def test_an_exit_code_is_told_apart(bench: Bench) -> None:
+    end = bench.run(bench.launch("leave", "3")).end
+    assert end is not None
+    assert end.kind == protocol.EXIT
+    assert "3" in end.detail
+
+
+def test_a_command_that_does_not_exist_is_a_failure_of_the_trial_and_not_of_the_engine(bench: Bench) -> None:
+    end = bench.run(replace(bench.launch(), command=("no-such-program",))).end
+    assert end is not None
+    assert end.kind == protocol.EXIT
+    assert "no-such-program" in end.detail
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL])
+def test_a_signal_is_told_apart(bench: Bench, number: signal.Signals) -> None:
+    end = bench.run(bench.launch("die_by", str(int(number)))).end
+    assert end is not None
+    assert end.kind == protocol.SIGNAL
+    assert str(int(number)) in end.detail
+
+
+def test_a_command_that_will_not_end_is_killed_after_limit_and_grace_and_charged_for_both(bench: Bench) -> None:
+    state = bench.run(bench.launch("refuse_to_end", limit=0.3))
+    assert state.end is not None
+    assert state.end.kind == protocol.TIMEOUT
+    assert 0.3 + GRACE_SECONDS <= state.end.seconds < 0.3 + 2 * GRACE_SECONDS
+    assert not any(is_alive(pid) for pid in bench.pids())
+
+
+def test_a_command_that_ends_when_asked_is_not_kept_waiting(bench: Bench) -> None:
+    handle = bench.start(bench.launch("end_gently", limit=1.0))
+    end = bench.end(handle).end
+    assert end is not None
+    assert end.kind == protocol.TIMEOUT
+    assert 1.0 <= end.seconds < 1.0 + GRACE_SECONDS
+
+
+def test_a_command_over_its_memory_is_killed(bench: Bench) -> None:
+    launch = replace(bench.launch("eat", "400"), memory_bytes=100 * 2**20)
+    end = bench.run(launch).end
+    assert end is not None
+    assert end.kind == protocol.OUT_OF_MEMORY
+
+
+def test_memory_that_children_share_is_counted_once(bench: Bench) -> None:
+    end = bench.run(replace(bench.launch("share", "60", "3"), memory_bytes=150 * 2**20)).end
+    assert end is not None
+    assert end.kind is None, end.detail
+
+
+def test_stop_returns_when_everything_is_gone_and_again_at_once(bench: Bench) -> None:
+    handle = bench.start(bench.launch("rest"))
+    (pid,) = bench.wait_for_pids(1)
+    bench.engine.stop(handle)
+    assert not is_alive(pid)
+    end = bench.engine.poll(handle).end
+    assert end is not None
+    assert end.kind == protocol.STOPPED
+    bench.engine.stop(handle)
+    assert bench.engine.poll(handle).end == end
+
+
+def test_stopping_what_has_ended_changes_nothing(bench: Bench) -> None:
+    handle = bench.start(bench.launch("report", "1"))
+    state = bench.end(handle)
+    bench.engine.stop(handle)
+    assert bench.engine.poll(handle) == state
+
+
+def test_starting_an_attempt_again_returns_the_handle_and_starts_nothing(bench: Bench) -> None:
+    launch = bench.launch("leave", "1")
+    handle = bench.start(launch)
+    assert bench.start(launch) == handle
+    bench.end(handle)
+    assert bench.start(launch) == handle
+    assert bench.notes() == ["run"]
+
+
+def test_two_who_start_the_same_attempt_at_once_start_one(bench: Bench) -> None:
+    launch = bench.launch("leave", "0")
+    with ThreadPoolExecutor(4) as pool:
+        handles = set(pool.map(lambda _: make_engine(bench.engine_name).start(launch), range(4)))
+    (handle,) = handles
+    bench.end(handle)
+    assert bench.notes() == ["run"]
+
+
+def test_a_failure_is_not_tried_again(bench: Bench) -> None:
+    handle = bench.start(bench.launch("leave", "1"))
+    bench.end(handle)
+    before = len(bench.notes())
+    time.sleep(0.3)
+    assert len(bench.notes()) == before == 1
+
+
+def test_another_attempt_is_another_run(bench: Bench) -> None:
+    first = bench.launch("leave", "0")
+    bench.run(first)
+    bench.run(replace(first, attempt=2))
+    assert bench.notes() == ["run", "run"]
+
+
+def test_the_command_survives_a_killed_driver_and_is_adopted_by_another(bench: Bench) -> None:
+    launch = bench.launch("report", "5", "0.1")
+    with bench.driver(launch) as driver:
+        assert driver.stdout is not None
+        assert driver.stdout.readline() == "ready\n"
+        handle = driver.stdout.readline().strip()
+        driver.kill()
+    assert bench.start(launch) == handle
+    state = bench.end(handle)
+    assert state.end is not None
+    assert state.end.kind is None
+    assert len(state.reports) == 5
+
+
+def test_interrupting_the_driver_does_not_reach_the_command(bench: Bench) -> None:
+    launch = bench.launch("report", "3", "0.1")
+    with bench.driver(launch) as driver:
+        assert driver.stdout is not None
+        driver.stdout.readline()
+        handle = driver.stdout.readline().strip()
+        os.killpg(driver.pid, signal.SIGINT)  # as a terminal does
+    state = bench.end(handle)
+    assert state.end is not None
+    assert state.end.kind is None
+
+
+def check_driver_killed_while_starting(bench: Bench, trial: int, delay: float) -> None:
+    launch = bench.launch("leave", "0", trial=trial)
+    before = len(bench.notes())
+    with bench.driver(launch) as driver:
+        assert driver.stdout is not None
+        driver.stdout.readline()
+        time.sleep(delay)
+        driver.kill()
+    state = bench.run(launch)
+    assert state.end is not None
+    assert state.end.kind is None, (delay, state)
+    assert len(bench.notes()) == before + 1
+
+
+def test_a_driver_killed_at_any_instant_of_a_start_leaves_an_attempt_that_runs_once(bench: Bench) -> None:
+    chance = random.Random(1)  # noqa: S311
+    for trial in range(8):
+        check_driver_killed_while_starting(bench, trial, chance.uniform(0.0, 0.12))
+
+
+@pytest.mark.slow
+def test_a_driver_killed_at_any_instant_of_a_start_leaves_an_attempt_that_runs_once_long(bench: Bench) -> None:
+    chance = random.Random(2)  # noqa: S311
+    for trial in range(100):
+        check_driver_killed_while_starting(bench, trial, chance.uniform(0.0, 0.15))
+
+
+def test_nothing_that_a_command_leaves_behind_goes_on_when_it_ends(bench: Bench) -> None:
+    state = bench.run(bench.launch("found_family", "leave"))
+    assert state.end is not None
+    assert state.end.kind is None
+    assert len(bench.pids()) == 3
+    assert not any(is_alive(pid) for pid in bench.pids())
+
+
+def test_stop_ends_the_whole_family(bench: Bench) -> None:
+    handle = bench.start(bench.launch("found_family", "rest"))
+    pids = bench.wait_for_pids(4)
+    bench.engine.stop(handle)
+    assert not any(is_alive(pid) for pid in pids)
+
+
+def test_what_runs_is_found_by_its_study(bench: Bench) -> None:
+    launch = bench.launch("rest", trial=7)
+    handle = bench.start(launch)
+    bench.wait_for_pids(1)
+    (found,) = make_engine(bench.engine_name).find(launch.study)
+    assert (found.study, found.trial, found.attempt, found.handle) == (launch.study, 7, 1, handle)
+    assert found.is_running
+    assert bench.engine.find("another-study") == []
+
+
+def test_a_secret_reaches_the_command_and_no_file(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WANDB_API_KEY", SECRET)
+    state = bench.run(replace(bench.launch("print_environment"), secrets=("WANDB_API_KEY",)))
+    assert json.loads(bench.notes()[0])["WANDB_API_KEY"] == SECRET
+    assert SECRET not in repr(state)
+    assert len(bench.files()) > 3
+    assert [path for path in bench.files() if SECRET.encode() in path.read_bytes()] == []
+
+
+def test_only_what_is_meant_for_the_command_is_in_its_environment(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("OMP_NUM_THREADS", "77")
+    launch = replace(bench.launch("print_environment", trial=5), environment={"MODE": "sync"}, vcpus=1)
+    bench.run(launch)
+    environment = json.loads(bench.notes()[0])
+    assert "AWS_SECRET_ACCESS_KEY" not in environment
+    assert environment["PATH"] == os.environ["PATH"]
+    assert environment["MODE"] == "sync"
+    assert environment["OMP_NUM_THREADS"] == environment["MKL_NUM_THREADS"] == "1"
+    assert environment["TRIMTUNER_STUDY"] == launch.study
+    assert (environment["TRIMTUNER_TRIAL"], environment["TRIMTUNER_ATTEMPT"]) == ("5", "1")
+
+
+def test_however_much_a_command_prints_what_is_kept_is_bounded(bench: Bench) -> None:
+    state = bench.run(bench.launch("shout", "5"))
+    assert state.end is not None
+    assert state.end.kind is None
+    assert sum(path.stat().st_size for path in bench.files()) < 3 * 2**20
+    kept = b"".join(path.read_bytes() for path in bench.files())
+    assert b"first words" in kept
+    assert b"last words" in kept
+    assert b"bytes were cut here" in kept
+
+
+def test_hostile_output_is_kept_as_text_and_harms_nothing(bench: Bench) -> None:
+    state = bench.run(bench.launch("be_hostile"))
+    assert state.end is not None
+    assert state.end.kind is None
+    assert [report.metrics for report in state.reports] == [{"accuracy": 0.5}]
+    assert len(state.bad_lines) == 11
+    assert all(len(line) < 500 and line.isprintable() for line in state.bad_lines)
+
+
+def test_a_line_that_never_ends_is_neither_kept_whole_nor_waited_for(bench: Bench) -> None:
+    state = bench.run(bench.launch("never_end_the_line", limit=1.0))
+    assert state.end is not None
+    assert state.end.kind == protocol.TIMEOUT
+    assert state.end.seconds < 1.0 + GRACE_SECONDS
+    assert sum(path.stat().st_size for path in bench.files()) < 3 * 2**20
+
+
+def test_metrics_may_come_from_a_file_in_the_working_directory(bench: Bench) -> None:
+    launch = replace(bench.launch("write_metrics_file"), metrics_file="metrics.jsonl")
+    (bench.path / "work" / "metrics.jsonl").write_text('{"accuracy": 0.99}\n')
+    state = bench.run(launch)
+    assert [report.metrics["accuracy"] for report in state.reports] == [0.1, 0.2, 0.3]
+    assert state.bad_lines == ()
+
+
+def test_the_time_that_is_charged_covers_the_whole_run(bench: Bench) -> None:
+    begin = time.monotonic()
+    end = bench.run(bench.launch("report", "1", "0.5")).end
+    assert end is not None
+    assert 0.5 <= end.seconds <= time.monotonic() - begin
+
+
+@pytest.mark.parametrize("limit", [0.0, -1.0, math.inf, math.nan])
+def test_a_limit_that_cannot_be_kept_is_refused(bench: Bench, limit: float) -> None:
+    with pytest.raises(ValueError, match="limit"):
+        bench.engine.start(bench.launch("leave", "0", limit=limit))
+    assert bench.notes() == []

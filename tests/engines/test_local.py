@@ -1,0 +1,439 @@
+"""What only the local engine promises: about its folders, its minders, and this machine's processes and cores."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local engine needs Linux")
+
+from trimtuner.engines.local import engine as engine_module  # noqa: E402
+from trimtuner.engines.local import files, processes  # noqa: E402
+from trimtuner.engines.local.engine import LocalEngine  # noqa: E402
+from trimtuner.engines.protocol import LOST, STOPPED, TIMEOUT, EngineTrouble, Launch  # noqa: E402
+from trimtuner.errors import InputError  # noqa: E402
+
+JOB = Path(__file__).parent / "jobs" / "job.py"
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[LocalEngine]:
+    engine = LocalEngine([tmp_path / "study"])
+    yield engine
+    for found in engine.find():
+        if found.handle.startswith(str(tmp_path)):
+            engine.stop(found.handle)
+
+
+def launch(tmp_path: Path, *words: str, trial: int = 1, limit: float = 60.0) -> Launch:
+    work = tmp_path / f"work-{trial}"
+    work.mkdir(exist_ok=True)
+    command = (sys.executable, "-S", str(JOB), *words)
+    return Launch(f"local-{os.getpid()}", trial, 1, command, tmp_path / "study", work, {}, (), limit)
+
+
+def wait_until_ended(engine: LocalEngine, handle: str) -> None:
+    deadline = time.monotonic() + 30
+    while engine.poll(handle).end is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def pids_of(job: Launch, count: int) -> list[int]:
+    notes = job.working_directory / "notes"
+    deadline = time.monotonic() + 30
+    while not notes.exists() or len(notes.read_text().splitlines()) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return [int(line.split()[1]) for line in notes.read_text().splitlines()]
+
+
+def is_alive(pid: int) -> bool:
+    process = processes.read_process(pid)
+    return process is not None and process.is_alive
+
+
+def wait_until_gone(pid: int) -> None:
+    deadline = time.monotonic() + 20
+    while is_alive(pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def minder_of(handle: str) -> int:
+    return int(json.loads((Path(handle) / files.BEGUN).read_text())["pid"])
+
+
+def kill_minder(handle: str) -> None:
+    os.kill(minder_of(handle), signal.SIGKILL)
+
+
+def test_the_minder_imports_nothing_heavy() -> None:
+    heavy = "{'numpy', 'scipy', 'dataclasses', 'asyncio', 'logging'}"
+    program = f"import sys, trimtuner.engines.local.minder; print(*({heavy} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True).stdout.split() == []
+
+
+def test_the_words_of_the_minder_are_those_of_the_protocol() -> None:
+    from trimtuner.engines import protocol
+    from trimtuner.engines.local import minder
+
+    for word in ("EXIT", "SIGNAL", "OUT_OF_MEMORY", "TIMEOUT", "LOST", "STOPPED"):
+        assert getattr(minder, f"_{word}") == getattr(protocol, word)
+
+
+def test_a_killed_minder_takes_the_command_along_and_poll_ends_the_rest(engine: LocalEngine, tmp_path: Path) -> None:
+    job = launch(tmp_path, "found_family", "rest")
+    handle = engine.start(job)
+    pids = pids_of(job, 4)
+    kill_minder(handle)
+    wait_until_ended(engine, handle)
+    end = engine.poll(handle).end
+    assert end is not None
+    assert end.kind == LOST
+    assert not any(is_alive(pid) for pid in pids)
+    assert engine.poll(handle).end == end
+
+
+def test_the_command_dies_with_its_minder_though_nobody_looks(engine: LocalEngine, tmp_path: Path) -> None:
+    job = launch(tmp_path, "rest")
+    handle = engine.start(job)
+    (pid,) = pids_of(job, 1)
+    kill_minder(handle)
+    wait_until_gone(pid)
+
+
+def test_a_command_whose_minder_died_before_it_was_bound_to_it_does_not_run() -> None:
+    program = "from trimtuner.engines.local.minder import _prepare_command; _prepare_command(0, []); print('runs')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+
+
+def test_orphans_that_end_are_collected_while_the_command_runs(engine: LocalEngine, tmp_path: Path) -> None:
+    job = launch(tmp_path, "leave_orphan")
+    engine.start(job)
+    orphan, _ = pids_of(job, 2)
+    deadline = time.monotonic() + 20
+    while processes.read_process(orphan) is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_reports_of_a_lost_attempt_are_kept_and_its_time_covers_them(engine: LocalEngine, tmp_path: Path) -> None:
+    job = launch(tmp_path, "report_and_rest")
+    handle = engine.start(job)
+    pids_of(job, 1)
+    while not engine.poll(handle).reports:
+        time.sleep(0.02)
+    with (Path(handle) / files.REPORTS).open("a") as file:
+        file.write('{"metrics": {"accur')  # torn by a crash
+    kill_minder(handle)
+    wait_until_ended(engine, handle)
+    state = engine.poll(handle)
+    assert state.end is not None
+    (report,) = state.reports
+    assert report.seconds <= state.end.seconds < 20
+
+
+def check_minder_killed_at(engine: LocalEngine, tmp_path: Path, trial: int, delay: float) -> None:
+    """Kill every process of the attempt that is not the command's, wherever the start has come to."""
+    job = launch(tmp_path, "found_family", "rest", trial=trial)
+    folder = str(tmp_path / "study" / f"{trial}-1")
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(engine.start, job)
+        time.sleep(delay)
+        for tagged in processes.tagged_processes():
+            is_minder = b"trimtuner.engines.local.minder" in command_line(tagged.process.pid)
+            if tagged.folder == folder and is_minder:
+                processes.send(tagged.process, signal.SIGKILL)
+        try:
+            handle = starting.result()
+        except EngineTrouble:  # it was killed before it began: nothing has run, and it may be started again
+            assert not (job.working_directory / "notes").exists()
+            handle = engine.start(job)
+            kill_minder(handle)
+    if not engine.poll(handle).end and processes.read_process(minder_of(handle)):
+        kill_minder(handle)
+    wait_until_ended(engine, handle)
+    end = engine.poll(handle).end
+    assert end is not None
+    assert end.kind == LOST, (delay, end)
+    assert processes.living_processes_of(handle) == []
+
+
+def command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+def test_a_minder_killed_at_any_instant_leaves_nothing_running_and_a_lost_attempt(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    chance = random.Random(3)  # noqa: S311
+    for trial in range(10):
+        check_minder_killed_at(engine, tmp_path, trial, chance.uniform(0.0, 0.3))
+
+
+@pytest.mark.slow
+def test_a_minder_killed_at_any_instant_leaves_nothing_running_and_a_lost_attempt_long(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    chance = random.Random(4)  # noqa: S311
+    for trial in range(100):
+        check_minder_killed_at(engine, tmp_path, trial, chance.uniform(0.0, 0.3))
+
+
+def test_a_hanging_minder_is_killed_by_stop(
+    engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "_PATIENCE_WITH_MINDER_SECONDS", 0.2)
+    job = launch(tmp_path, "found_family", "rest")
+    handle = engine.start(job)
+    pids = pids_of(job, 4)
+    os.kill(minder_of(handle), signal.SIGSTOP)
+    engine.stop(handle)
+    end = engine.poll(handle).end
+    assert end is not None
+    assert end.kind == STOPPED
+    assert not any(is_alive(pid) for pid in [minder_of(handle), *pids])
+
+
+def test_what_a_command_says_when_asked_to_end_is_in_the_log(engine: LocalEngine, tmp_path: Path) -> None:
+    job = launch(tmp_path, "end_gently")
+    handle = engine.start(job)
+    pids_of(job, 1)
+    engine.stop(handle)
+    assert (Path(handle) / files.LOG).read_text() == "farewell\n"
+
+
+def test_a_signal_to_the_minder_alone_is_a_loss_and_not_our_stop(engine: LocalEngine, tmp_path: Path) -> None:
+    job = launch(tmp_path, "rest")
+    handle = engine.start(job)
+    (pid,) = pids_of(job, 1)
+    os.kill(minder_of(handle), signal.SIGTERM)
+    wait_until_ended(engine, handle)
+    end = engine.poll(handle).end
+    assert end is not None
+    assert end.kind == LOST
+    assert not is_alive(pid)
+
+
+def prepare_unbegun(job: Launch) -> Path:
+    """As a driver leaves it that dies between the record and the start."""
+    folder = job.folder / f"{job.trial}-{job.attempt}"
+    folder.mkdir(parents=True)
+    (folder / files.LOCK).touch()
+    return folder
+
+
+def test_an_attempt_that_was_recorded_and_never_begun_is_started_by_the_next_start(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    job = launch(tmp_path, "leave", "0")
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine_module, "_start_minder", die)
+        with pytest.raises(KeyboardInterrupt):
+            engine.start(job)
+    (found,) = engine.find(job.study)
+    assert not found.is_running
+    assert engine.start(job) == found.handle
+    wait_until_ended(engine, found.handle)
+    assert (job.working_directory / "notes").read_text() == "run\n"
+
+
+def test_an_attempt_that_never_began_is_closed_by_poll_and_then_never_starts(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    job = launch(tmp_path, "leave", "0")
+    handle = str(prepare_unbegun(job))
+    end = engine.poll(handle).end
+    assert end is not None
+    assert (end.kind, end.seconds) == (LOST, 0.0)
+    assert engine.start(job) == handle
+    assert engine.poll(handle).end == end
+    assert not (Path(handle) / files.BEGUN).exists()
+
+
+def test_an_attempt_that_is_being_started_is_not_lost(engine: LocalEngine, tmp_path: Path) -> None:
+    folder = prepare_unbegun(launch(tmp_path, "leave", "0"))
+    with files.start_lock(folder):
+        assert engine.poll(str(folder)).end is None
+    assert engine.poll(str(folder)).end is not None
+
+
+def test_after_a_restart_of_the_machine_an_attempt_is_lost_whatever_has_its_number_now(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    folder = prepare_unbegun(launch(tmp_path, "leave", "0"))
+    myself = processes.read_process(os.getpid())
+    assert myself is not None
+    begun = {"pid": myself.pid, "started_ticks": myself.started_ticks, "monotonic": time.monotonic()}
+    files.write_once(folder / files.BEGUN, {**begun, "host": os.uname().nodename, "boot": "an earlier one"})
+    files.write_beat(folder, 41.5)
+    end = engine.poll(str(folder)).end
+    assert end is not None
+    assert end.kind == LOST
+    assert end.seconds == pytest.approx(42.5)
+
+
+def test_a_minder_on_another_machine_counts_as_alive_while_it_beats(engine: LocalEngine, tmp_path: Path) -> None:
+    folder = prepare_unbegun(launch(tmp_path, "leave", "0"))
+    begun = {"pid": 1, "started_ticks": 1, "monotonic": 0.0, "host": "elsewhere", "boot": "another"}
+    files.write_once(folder / files.BEGUN, begun)
+    files.write_beat(folder, 3.0)
+    assert engine.poll(str(folder)).end is None
+    long_ago = time.time() - 3600
+    os.utime(folder / files.ALIVE, (long_ago, long_ago))
+    assert engine.poll(str(folder)).end is not None
+
+
+def test_a_minder_whose_folder_is_removed_ends_its_command(engine: LocalEngine, tmp_path: Path) -> None:
+    job = launch(tmp_path, "rest")
+    handle = engine.start(job)
+    (pid,) = pids_of(job, 1)
+    minder = minder_of(handle)
+    shutil.rmtree(handle)
+    wait_until_gone(pid)
+    wait_until_gone(minder)
+
+
+def test_orphans_whose_folder_is_gone_are_found_and_reaped(engine: LocalEngine, tmp_path: Path) -> None:
+    job = launch(tmp_path, "found_family", "rest", trial=9)
+    handle = engine.start(job)
+    pids = pids_of(job, 4)
+    kill_minder(handle)
+    shutil.rmtree(handle)
+    (found,) = engine.find(job.study)
+    assert (found.trial, found.handle, found.is_running) == (9, handle, True)
+    assert engine.reap(job.study, known=[]) == [found]
+    assert not any(is_alive(pid) for pid in pids)
+    assert engine.find(job.study) == []
+
+
+def test_reap_spares_what_the_record_knows_and_other_studies(engine: LocalEngine, tmp_path: Path) -> None:
+    jobs = [launch(tmp_path, "rest", trial=trial) for trial in (1, 2)]
+    other = replace(launch(tmp_path, "rest", trial=3), study=f"other-{os.getpid()}", folder=tmp_path / "other")
+    for job in (*jobs, other):
+        engine.start(job)
+    known, unknown, foreign = (pids_of(job, 1)[0] for job in (*jobs, other))
+    ended = engine.reap(jobs[0].study, known=[(1, 1)])
+    assert [one.trial for one in ended] == [2]
+    assert is_alive(known)
+    assert is_alive(foreign)
+    assert not is_alive(unknown)
+
+
+def test_an_ended_attempt_is_found_in_its_folder_as_not_running(engine: LocalEngine, tmp_path: Path) -> None:
+    job = launch(tmp_path, "leave", "0")
+    handle = engine.start(job)
+    wait_until_ended(engine, handle)
+    (found,) = engine.find(job.study)
+    assert (found.handle, found.is_running) == (handle, False)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core")
+def test_trials_at_the_same_time_run_on_different_cores(
+    engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = processes.tagged_processes  # others may use the engine on this machine, and come and go
+
+    def ours() -> list[processes.Tagged]:
+        return [tagged for tagged in everything() if tagged.folder.startswith(str(tmp_path))]
+
+    monkeypatch.setattr(processes, "tagged_processes", ours)
+    jobs = [replace(launch(tmp_path, "rest", trial=trial), vcpus=1) for trial in (1, 2)]
+    for job in jobs:
+        engine.start(job)
+    cores = [os.sched_getaffinity(pids_of(job, 1)[0]) for job in jobs]
+    assert [len(allowed) for allowed in cores] == [1, 1]
+    assert cores[0] != cores[1]
+
+
+def test_more_vcpus_than_there_are_cores_get_all_of_them(engine: LocalEngine, tmp_path: Path) -> None:
+    job = replace(launch(tmp_path, "rest"), vcpus=4096)
+    engine.start(job)
+    assert os.sched_getaffinity(pids_of(job, 1)[0]) == os.sched_getaffinity(0)
+
+
+def test_a_module_in_the_working_directory_cannot_take_the_place_of_one_of_ours(
+    engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "json.py").write_text("raise SystemExit('hijacked')")
+    handle = engine.start(replace(launch(tmp_path, "leave", "0"), working_directory=tmp_path))
+    wait_until_ended(engine, handle)
+    end = engine.poll(handle).end
+    assert end is not None
+    assert end.kind is None
+    assert (Path(handle) / files.MINDER_ERRORS).read_text() == ""
+
+
+def test_a_minder_that_cannot_begin_is_trouble_that_says_why(
+    engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(EngineTrouble, match="could not begin"):
+        engine.start(launch(tmp_path, "leave", "0"))
+
+
+def test_a_secret_that_is_not_set_is_named(engine: LocalEngine, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="'NO_SUCH_TOKEN' is not set"):
+        engine.start(replace(launch(tmp_path, "leave", "0"), secrets=("NO_SUCH_TOKEN",)))
+
+
+def test_a_secret_inside_the_command_is_refused_without_showing_it(
+    engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", "a-long-secret")
+    job = replace(launch(tmp_path, "leave", "--token=a-long-secret"), secrets=("TOKEN",))
+    with pytest.raises(InputError) as caught:
+        engine.start(job)
+    assert "a-long-secret" not in str(caught.value)
+
+
+def test_a_started_attempt_is_found_again_by_start_without_its_secrets(
+    engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", "a-long-secret")
+    job = replace(launch(tmp_path, "leave", "0"), secrets=("TOKEN",))
+    handle = engine.start(job)
+    monkeypatch.delenv("TOKEN")
+    assert engine.start(job) == handle
+
+
+@pytest.mark.parametrize("name", ["../metrics.jsonl", "/etc/passwd", ""])
+def test_a_file_of_metrics_outside_the_working_directory_is_refused(
+    engine: LocalEngine, tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(InputError, match="inside the working directory"):
+        engine.start(replace(launch(tmp_path, "leave", "0"), metrics_file=name))
+
+
+def test_a_pipe_in_place_of_the_file_of_metrics_does_not_hold_the_minder_up(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    job = replace(launch(tmp_path, "rest", limit=0.3), metrics_file="metrics.jsonl")
+    os.mkfifo(job.working_directory / "metrics.jsonl")
+    handle = engine.start(job)
+    wait_until_ended(engine, handle)
+    end = engine.poll(handle).end
+    assert end is not None
+    assert end.kind == TIMEOUT

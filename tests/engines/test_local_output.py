@@ -1,0 +1,128 @@
+"""How the local engine reads and keeps what a job says."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtuner.engines.local import metrics, output
+from trimtuner.engines.local.metrics import Lines, Reports, parse_metrics
+from trimtuner.engines.local.output import Blotter, Log, MetricsFile
+
+SECRETS = ["abcabd", "abcabdabc", "first-line\nsecond-line"]
+
+
+@given(st.lists(st.sampled_from(["abc", "abd", "a", "abcabd", "first-line", "second-", "line", "\n", "x"])), st.data())
+def test_no_secret_passes_the_blotter_wherever_the_text_is_cut(words: list[str], data: st.DataObject) -> None:
+    text = "".join(words).encode()
+    blotter, shown, position = Blotter(SECRETS), b"", 0
+    while position < len(text):
+        size = data.draw(st.integers(1, 5))
+        shown += blotter.feed(text[position : position + size])
+        position += size
+    shown += blotter.finish()
+    for secret in (b"abcabd", b"first-line", b"second-line"):
+        assert secret not in shown
+    if b"abcabd" not in text and b"first-line" not in text and b"second-line" not in text:
+        assert shown == text
+
+
+def test_a_longer_secret_leaves_no_rest_when_a_shorter_one_is_its_beginning() -> None:
+    blotter = Blotter(["abcabd", "abcabdxyz"])
+    assert blotter.feed(b"<abcabd") + blotter.feed(b"xyz>") + blotter.finish() == b"<***>"
+
+
+def test_a_short_secret_does_not_spoil_numbers() -> None:
+    assert Blotter(["1"]).feed(b"0.91") == b"0.91"
+
+
+@given(st.binary(max_size=200), st.integers(1, 20))
+def test_lines_are_the_same_however_they_are_cut(text: bytes, size: int) -> None:
+    lines = Lines()
+    found = [line for at in range(0, len(text), size) for line in lines.feed(text[at : at + size])] + lines.finish()
+    assert found == text.replace(b"\r", b"\n").split(b"\n")
+
+
+def test_of_a_line_that_is_too_long_the_beginning_comes_once_and_the_next_line_is_whole() -> None:
+    lines = Lines()
+    found = [line for _ in range(10) for line in lines.feed(b"x" * 30_000)]
+    assert [len(line) > metrics.LINE_BYTES for line in found] == [True]
+    assert lines.feed(b"end\nnext\n") == [b"", b"next"]
+
+
+def test_a_flat_object_of_numbers_is_read() -> None:
+    assert parse_metrics(b'{"accuracy": 0.5, "epochs": 3}') == {"accuracy": 0.5, "epochs": 3.0}
+
+
+BAD = [b"", b"{}", b"[1]", b"1", b'{"a": null}', b'{"a": -Infinity}', b'{"a": [1]}', b'{"a": ' + b"9" * 400 + b"}"]
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_everything_else_is_refused(text: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  (each has its own words)
+        parse_metrics(text)
+
+
+@given(st.binary(max_size=100))
+def test_whatever_is_said_becomes_metrics_or_a_value_error(text: bytes) -> None:
+    with contextlib.suppress(ValueError):
+        assert all(isinstance(value, float) for value in parse_metrics(text).values())
+
+
+def test_reports_and_bad_lines_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "MOST_REPORTS", 3)
+    reports = Reports(tmp_path / "reports")
+    reports.add([b'{"a": 1}'] * 5 + [b"bad"] * 200, 1.0)
+    entries = [json.loads(line) for line in (tmp_path / "reports").read_text().splitlines()]
+    assert sum("metrics" in entry for entry in entries) == 3
+    assert sum("bad" in entry for entry in entries) == metrics.MOST_BAD_LINES
+    assert "not kept" in entries[-1]["bad"]
+
+
+def test_a_log_keeps_beginning_and_end_and_says_how_much_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "HEAD_BYTES", 4)
+    monkeypatch.setattr(output, "TAIL_BYTES", 4)
+    log = Log(tmp_path / "log")
+    for digit in range(10):
+        log.write(b"%d%d" % (digit, digit))
+        assert (tmp_path / "log").read_bytes().startswith(b"0011"[: 2 * digit + 2])
+    log.close()
+    assert (tmp_path / "log").read_bytes() == b"0011\n[trimtuner: 12 bytes were cut here]\n8899"
+
+
+def test_a_short_log_is_kept_whole(tmp_path: Path) -> None:
+    log = Log(tmp_path / "log")
+    log.write(b"all of it")
+    log.close()
+    assert (tmp_path / "log").read_bytes() == b"all of it"
+
+
+def test_a_file_of_metrics_is_read_from_where_it_ended_at_the_start(tmp_path: Path) -> None:
+    path = tmp_path / "metrics"
+    path.write_bytes(b"old\n")
+    reader = MetricsFile(path)
+    assert reader.read() == b""
+    path.write_bytes(b"old\nnew\n")
+    assert (reader.read(), reader.read()) == (b"new\n", b"")
+
+
+def test_a_file_of_metrics_that_is_written_anew_is_read_from_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "metrics"
+    path.write_bytes(b"old\n")
+    reader = MetricsFile(path)
+    path.write_bytes(b"new one, longer\n")
+    assert reader.read() == b"new one, longer\n"
+
+
+def test_a_file_of_metrics_need_not_exist_at_first(tmp_path: Path) -> None:
+    reader = MetricsFile(tmp_path / "metrics")
+    assert reader.read() == b""
+    (tmp_path / "metrics").write_bytes(b"new\n")
+    assert reader.read() == b"new\n"

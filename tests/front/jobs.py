@@ -1,0 +1,88 @@
+"""A job for tests: quick, with a known answer, and a trace of every command that really ran."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+TRAIN = """
+import json, os, sys, time
+from pathlib import Path
+
+x, fraction, trial = float(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
+with open("ran.txt", "a") as file:  # one line a start, whole or not at all
+    file.write(f"{trial} {os.getpid()}\\n")
+time.sleep(float(os.environ.get("NAP", "0.05")))
+if os.environ.get("FAIL") == str(trial):
+    sys.exit(3)
+print("::metric " + json.dumps({"accuracy": (1 - (x - 0.6) ** 2) * fraction ** 0.1}), flush=True)
+"""
+
+JOB = """
+name: quick
+goal: {{maximize: accuracy}}
+constraints: ["cost <= 1 USD"]
+budget: {{money: {money}, trials: {trials}}}
+data: {{fractions: [0.1, 0.5, 1]}}
+parameters:
+  x: {{values: [0, 0.2, 0.4, 0.6, 0.8, 1]}}
+cloud:
+  vms:
+    small: {{vcpus: 1, memory_gib: 2, price_per_hour: 0.36}}
+    large: {{vcpus: 2, memory_gib: 4, price_per_hour: 0.72}}
+run:
+  command: ["{python}", train.py, "{{x}}", "{{fraction}}", "{{trial}}"]
+  timeout: {timeout}
+  environment: {{NAP: "{nap}", FAIL: "{fail}"}}
+engine: {{type: local, parallel: {parallel}}}
+search: {{method: {method}, seed: 1}}
+"""
+
+
+def write_job(folder: Path, **changes: object) -> Path:
+    """A job file and its script in a folder of their own."""
+    settings = {
+        "money": "5 USD",
+        "trials": 10,
+        "timeout": "20s",
+        "nap": 0.05,
+        "fail": "",
+        "parallel": 1,
+        "method": "trimtuner",
+        "python": sys.executable,
+    }
+    (folder / "train.py").write_text(TRAIN)
+    path = folder / "job.yaml"
+    path.write_text(JOB.format(**{**settings, **changes}))
+    return path
+
+
+def trimtuner(*words: object, check: bool = True, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run our command line as a user would."""
+    command = [sys.executable, "-m", "trimtuner", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=check, env=quiet_environment(), **options)
+
+
+def start(*words: object) -> subprocess.Popen[bytes]:
+    """Start it and go on."""
+    command = [sys.executable, "-m", "trimtuner", *map(str, words)]
+    return subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=quiet_environment(), start_new_session=True
+    )
+
+
+def quiet_environment() -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def starts(folder: Path) -> list[int]:
+    """The trial numbers of all commands that were really started."""
+    file = folder / "ran.txt"
+    return [int(line.split()[0]) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def status(path: Path) -> dict:
+    return json.loads(trimtuner("status", path, "--json").stdout)

@@ -1,0 +1,102 @@
+"""Trials, outcomes and records to test with, and the one check of everything that must always hold."""
+
+import sqlite3
+from collections import Counter
+from contextlib import closing
+
+from trimtuner.problem.history import PREEMPTED, History, Measurement, Outcome, Trial
+from trimtuner.records import Owner, Records, RecordsView
+from trimtuner.records.codec import configuration_key
+from trimtuner.records.money import to_nanos
+
+FRACTIONS = (1 / 60, 0.1, 0.25, 0.5, 1.0)
+DEFINITION = {"space": {"a": [1, 2.0, True, "x"]}}
+
+
+def trial(number, fraction=0.5, snapshots=(), **config):
+    return Trial(number, config or {"a": number}, fraction, tuple(snapshots))
+
+
+def succeeded(one, cost=0.5, *smaller):
+    measured = [Measurement(one.config, f, {"accuracy": 0.5, "cost": cost}) for f in (*smaller, one.fraction)]
+    return Outcome(one, tuple(measured), None, cost, 3.0)
+
+
+def failed(one, kind="oom", cost=0.5):
+    return Outcome(one, (), kind, cost, 3.0)
+
+
+def owner(name="me"):
+    return Owner(name, "host", 1234, "5678")
+
+
+_OPENED = []
+
+
+def open_records(path):
+    """Records that the test need not close."""
+    _OPENED.append(Records(path))
+    return _OPENED[-1]
+
+
+def close_all():
+    while _OPENED:
+        _OPENED.pop().close()
+
+
+def new_record(path, budget=10.0, name="study"):
+    record = open_records(path).create_or_open(name, DEFINITION, budget)
+    record.register(owner())
+    return record
+
+
+def check_everything(path, name="study"):
+    """Whatever happened before, the record is sound: file, events, places, attempts and money; its history."""
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        places = set(connection.execute("SELECT config_key, fraction FROM places"))
+    with RecordsView(path) as records:
+        view = records.open(name)
+        history, status = view.history(), view.status()
+        assert [event.sequence for event in view.events()] == list(range(1, status.version + 1))
+        assert {(configuration_key(config), fraction) for config, fraction in history.tested()} == places
+        _check_trials(history)
+        _check_ledger(view.ledger(), history, status, view.open_trials())
+    return history
+
+
+def _check_trials(history):
+    trials = [*(outcome.trial for outcome in history.outcomes), *history.pending]
+    assert sorted(one.number for one in trials) == list(range(history.next_number))
+    started = Counter(
+        (configuration_key(one.config), one.fraction)
+        for one in (*(o.trial for o in history.outcomes if o.failed != PREEMPTED), *history.pending)
+    )
+    assert max(started.values(), default=1) == 1
+
+
+def _check_ledger(ledger, history, status, open_trials):
+    spent = reserved = 0
+    for position, entry in enumerate(ledger):
+        sign = {"charge": (1, 0), "reserve": (0, 1), "release": (0, -1)}[entry.kind]
+        spent, reserved = spent + sign[0] * entry.nanos, reserved + sign[1] * entry.nanos
+        is_last_of_change = position + 1 == len(ledger) or ledger[position + 1].sequence != entry.sequence
+        if is_last_of_change and status.budget is not None:
+            assert 0 <= spent + reserved <= to_nanos(status.budget, "budget")
+    assert (to_nanos(status.spent, "spent"), to_nanos(status.reserved, "reserved")) == (spent, reserved)
+    assert sum(to_nanos(one.reserve, "reserve") for one in open_trials) == reserved
+    charges = Counter()
+    for entry in ledger:
+        if entry.kind == "charge":
+            charges[entry.trial] += entry.nanos
+    for outcome in history.outcomes:
+        assert charges[outcome.trial.number] == to_nanos(outcome.cost, "cost")
+
+
+def in_memory(*steps):
+    """The history of a study in memory: a trial is asked, an outcome told."""
+    history = History()
+    for step in steps:
+        history = history.with_asked(step) if isinstance(step, Trial) else history.with_told(step)
+    return history

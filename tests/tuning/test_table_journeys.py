@@ -1,0 +1,85 @@
+"""Every method on the measurements of the TrimTuner paper: after a few trials it beats a configuration at random."""
+
+from functools import cache
+from statistics import median
+
+import pytest
+
+from trimtuner.engines.table import Table
+from trimtuner.errors import InputError
+from trimtuner.problem.problem import Constraint
+from trimtuner.session.replay import replay
+from trimtuner.tuning.recipes import METHODS
+
+TABLES = ["cnn", "rnn"]
+TRIALS = dict.fromkeys(METHODS, 12) | {
+    "fabulinus": 8,  # slow: their processes are sampled
+    "fabolas": 8,
+    "nephele": 30,  # those on a budget first spend a tenth of it at random
+    "lynceus": 30,
+    "cherrypick": 30,
+    "hyperband": 125,  # its first bracket, over five fractions, is 81 + 27 + 9 + 3 + 1 trials
+    "bohb": 125,
+}
+BUDGET_USD = {"cnn": 20.0, "rnn": 4.0}
+LEAST_COST = {"nephele", "lynceus", "cherrypick"}  # born for the cheapest run that is accurate enough
+ACCURACY_LIMIT = 0.85
+
+
+@cache
+def table_or_skip(name):
+    try:
+        return Table.find(name)
+    except InputError as error:
+        pytest.skip(f"the paper's table is not here: {error}")
+
+
+def goal_of(method, name):
+    """What the method was made for, in the words of a replay."""
+    if method in LEAST_COST:
+        return {"minimize": "cost", "constraints": [f"accuracy >= {ACCURACY_LIMIT}"], "budget": BUDGET_USD[name]}
+    if method in ("ei", "fabolas"):
+        return {"constraints": []}
+    return {}
+
+
+def qualities_at_full_data(table, goal):
+    """What each configuration on all of the data is worth as a recommendation, by Eq. 7 of the paper."""
+    texts = goal.get("constraints", table.constraints)
+    constraints = [Constraint.parse(text) for text in texts]
+    metric, is_least = ("cost", True) if "minimize" in goal else ("accuracy", False)
+    fractions = table.space.fractions if is_least else (1.0,)
+    values = list(table.feasible_values(metric, constraints, fractions))
+    best = min(values) if is_least else max(values)
+    for (_, fraction), cell in table.cells.items():
+        if fraction == 1.0:
+            share = min(best / cell.metrics[metric], 1.0) if is_least else cell.metrics[metric] / best
+            for constraint in constraints:
+                value = cell.metrics[constraint.metric]
+                excess = sorted((value, constraint.limit)) if not constraint.is_met(value) else (1.0, 1.0)
+                share *= excess[0] / excess[1]
+            yield share
+
+
+def random_configuration(table, goal):
+    return median(qualities_at_full_data(table, goal))
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("method", METHODS)
+def test_after_a_few_trials_every_method_beats_a_configuration_at_random(method, name):
+    table, goal = table_or_skip(name), goal_of(method, name)
+    run = replay(table, method, 0, TRIALS[method], **goal)
+    last = run.moments[-1]
+    assert random_configuration(table, goal) < last.quality
+    assert last.quality <= 1.0 or not last.is_feasible
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("method", METHODS)
+def test_with_other_seeds_too_every_method_beats_a_configuration_at_random(method, name):
+    """In the median of five searches."""
+    table, goal = table_or_skip(name), goal_of(method, name)
+    qualities = [replay(table, method, seed, TRIALS[method], **goal).moments[-1].quality for seed in range(1, 6)]
+    assert random_configuration(table, goal) < median(qualities)
