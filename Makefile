@@ -13,7 +13,8 @@ help:  ## Say what can be made.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | awk -F': +' '{printf "make %-8s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.demo  ## Install, then tune a real training job on this machine: about a minute.
-	@$(BIN)/python examples/digits/tune.py
+	@rm -rf examples/digits/digits.db*
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/trimtuner run examples/digits/job.yaml
 
 test: check unit  ## Everything that must hold before a change lands.
 

@@ -1,10 +1,11 @@
 """A real training job: a two-layer perceptron that reads handwritten digits, also when they are off centre.
 
-The data are scikit-learn's digits (1797 pictures of 8 x 8 pixels). Every picture, for training and for the
-test, appears five times: as it is and moved by one pixel in each direction. Without the moved ones the
-smallest network would already be as good as the largest, and there would be nothing to tune.
+Every picture of scikit-learn's digits appears five times, as it is and moved by one pixel in each direction: without
+the moved ones the smallest network would be as good as the largest, and there would be nothing to tune.
 """
 
+import argparse
+import json
 import time
 import warnings
 from functools import cache
@@ -24,10 +25,6 @@ HYPER_PARAMETERS = {
 THREADS = {"cpu-1": 1, "cpu-2": 2}  # a machine is the number of threads the matrix products may use
 PRICE_PER_HOUR = {"cpu-1": 0.0232, "cpu-2": 0.0464}  # USD
 FRACTIONS = [1 / 16, 1 / 8, 1 / 4, 1 / 2, 1]  # shares of the training pictures
-
-EPOCHS = 8  # fixed, so that time grows with the data
-SPLIT_SEED = 0
-TEST_PICTURES = 500
 MOVES = [(0, 0), (0, 1), (0, -1), (1, 0), (-1, 0)]
 
 
@@ -41,13 +38,12 @@ def train(config: dict, fraction: float, seed: int = 0) -> dict:
         solver="sgd",
         learning_rate_init=config["learning_rate"],
         batch_size=min(config["batch_size"], len(rows)),
-        max_iter=EPOCHS,
-        n_iter_no_change=EPOCHS + 1,  # never stop early
+        max_iter=8,  # epochs; fixed, so that time grows with the data
+        n_iter_no_change=9,  # never stop early
         random_state=seed,
     )
     with threadpool_limits(THREADS[config["vm_type"]]), warnings.catch_warnings():
-        # The number of epochs is fixed on purpose, so "not yet converged" is no news.
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the number of epochs is fixed on purpose
         start = time.perf_counter()
         model.fit(rows, digits)
         seconds = time.perf_counter() - start
@@ -59,7 +55,7 @@ def split_pictures() -> list[np.ndarray]:
     """Pictures and digits, each for training and for the test; always the same split and the same order."""
     pictures, digits = load_digits(return_X_y=True)
     pictures = pictures.reshape(-1, 8, 8) / 16  # grey values run from 0 to 16
-    return train_test_split(pictures, digits, test_size=TEST_PICTURES, stratify=digits, random_state=SPLIT_SEED)
+    return train_test_split(pictures, digits, test_size=500, stratify=digits, random_state=0)
 
 
 def move_pictures(pictures: np.ndarray, digits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -67,3 +63,17 @@ def move_pictures(pictures: np.ndarray, digits: np.ndarray) -> tuple[np.ndarray,
     padded = np.pad(pictures, ((0, 0), (1, 1), (1, 1)))
     moved = [padded[:, 1 + down : 9 + down, 1 + right : 9 + right] for down, right in MOVES]
     return np.concatenate(moved).reshape(-1, 64), np.tile(digits, len(MOVES))
+
+
+def main() -> None:
+    """All that trimtuner asks of a command: take what was chosen as options, print one line at the end."""
+    parser = argparse.ArgumentParser()
+    kinds = {"vm-type": str, "hidden-units": int, "learning-rate": float, "batch-size": int, "fraction": float}
+    for name, kind in kinds.items():
+        parser.add_argument(f"--{name}", type=kind, required=True)
+    chosen = vars(parser.parse_args())
+    print("::metric " + json.dumps({"accuracy": train(chosen, chosen["fraction"])["accuracy"]}))
+
+
+if __name__ == "__main__":
+    main()

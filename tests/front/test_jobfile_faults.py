@@ -370,6 +370,7 @@ def test_control_characters_never_reach_the_terminal(tmp_path):
     error = error_of(tmp_path, changed("name: faulty", 'name: "\\e[31mred"'))
     assert "\x1b" not in str(error)
     error_of(tmp_path, changed("  seed: 0", '  "se\\e[31med\\r\\n": 0'))
+    error_of(tmp_path, changed("  seed: 0", '  options: {"h\\e[31m\\n": [1]}'))
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ cloud:
   vm_count: [1, 2]
 run:
   command: [sh, -c, "true", "{rate}", "{optimizer}", "--momentum={momentum}", "{fraction}"]
-  timeout: 30min
+  timeout: 1793s
 search: {method: trimtuner, seed: 0}
 """
 
@@ -74,7 +74,7 @@ def test_the_text_has_the_same_numbers_for_a_person(tmp_path):
         "72 candidates",
         "1 to 6 USD per hour",
         "0.5 to 3 USD",
-        "30min",
+        "1793s, the timeout, and 7 s to end it",
         "3 of the dearest",
     ):
         assert piece in text
@@ -106,8 +106,8 @@ def test_a_continuous_space_has_no_number_of_configurations(tmp_path):
     [
         ("{method: trimtuner, seed: 0}", "{method: ei}", "ei refuses this job: this method does not look at limits"),
         ("[1/10, 1]}", "[1]}\nengine: {parallel: 1}", None),
-        ("timeout: 30min", "working_directory: absent", "run.working_directory: there is no folder"),
-        ("timeout: 30min", f"working_directory: {'x' * 300}", "run.working_directory: there is no folder"),
+        ("timeout: 1793s", "working_directory: absent", "run.working_directory: there is no folder"),
+        ("timeout: 1793s", f"working_directory: {'x' * 300}", "run.working_directory: there is no folder"),
         ("seed: 0", "stop: {not_worth_its_price: true}", "cannot tell what accuracy is worth"),
         ("seed: 0", "stop: {not_worth_its_price: 100}", None),
     ],
@@ -125,10 +125,10 @@ def test_what_cannot_run_is_an_error(tmp_path, old, new, error):
         (', "{rate}"', "", "{rate} is in no word"),
         (', "{fraction}"', "", "{fraction} is in no word"),
         ('"--momentum={momentum}"', '--momentum, "{momentum}"', "write both in one word: '--momentum={momentum}'"),
-        ("timeout: 30min", "secrets: [API_KEY]", "run.secrets: API_KEY is not set"),
-        ("timeout: 30min", "environment: {API_KEY: hunter2}", "API_KEY looks like a secret"),
+        ("timeout: 1793s", "secrets: [API_KEY]", "run.secrets: API_KEY is not set"),
+        ("timeout: 1793s", "environment: {API_KEY: hunter2}", "API_KEY looks like a secret"),
         ("budget: {money: 10 USD}\n", "", "there is no budget"),
-        ("timeout: 30min", "timeout: 10min", "'time <= 20min' allows more than run.timeout"),
+        ("timeout: 1793s", "timeout: 10min", "'time <= 20min' allows more than run.timeout"),
         ("{maximize: accuracy}", "{minimize: cost}", "nothing says how good the result must be"),
     ],
 )
@@ -140,7 +140,7 @@ def test_what_looks_wrong_is_a_warning(tmp_path, old, new, warning):
 
 
 def test_secrets_at_hand_are_looked_for_by_name_and_never_shown(tmp_path):
-    job = job_of(tmp_path, ("timeout: 30min", "secrets: [API_KEY]"))
+    job = job_of(tmp_path, ("timeout: 1793s", "secrets: [API_KEY]"))
     assert validation(job, {"API_KEY": "hunter2"})["warnings"] == []
     assert "hunter2" not in validate_text(job, {"API_KEY": "hunter2"})
     assert "hunter2" not in repr(job)
@@ -199,7 +199,7 @@ def test_the_same_problem_written_otherwise_has_the_same_definition(tmp_path):
             ("[1/10, 1]", "[1, 0.1]"),
             ("{method: trimtuner, seed: 0}", '{method: "trimtuner:horizon=0"}'),
             ("money: 10 USD", "money: 11 USD"),
-            ("timeout: 30min", "timeout: 31min"),
+            ("timeout: 1793s", "timeout: 31min"),
             ("name: priced", "name: other"),
         )
     )

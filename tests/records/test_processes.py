@@ -14,7 +14,7 @@ from trimtuner.records import RecordsView
 from trimtuner.records.codec import configuration_key
 
 PROCESSES = multiprocessing.get_context("forkserver")  # forked from a server that never opened a record
-PROCESSES.set_forkserver_preload(["record_workers"])
+PROCESSES.set_forkserver_preload(["trimtuner.records"])
 PATIENCE = 60
 
 

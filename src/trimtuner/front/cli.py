@@ -34,7 +34,8 @@ def main() -> None:
     try:
         app()
     except TrimTunerError as error:
-        print(f"trimtuner: {error}", file=sys.stderr)
+        # Faults of a job file begin with file and line, as editors and people expect.
+        print(error if hasattr(error, "lines") else f"trimtuner: {error}", file=sys.stderr)
         raise SystemExit(EXIT_BAD_INPUT) from None
 
 
@@ -77,7 +78,7 @@ def validate(job: JobPath, as_json: AsJson = False) -> None:
     loaded = load_job(job)
     told = validation(loaded)
     print(json.dumps(told, indent=2) if as_json else validate_text(loaded))
-    if told.get("errors"):
+    if not told["is_valid"]:
         raise typer.Exit(EXIT_BAD_INPUT)
 
 
@@ -92,7 +93,7 @@ def run(
     Interrupt once to start nothing more and wait for the running trials, twice to leave at once: running trials then go
     on until their time-out, and the next run adopts them.
     """
-    from trimtuner.front.look import Look, best_text, status
+    from trimtuner.front.look import Look, best_text, money_line, savings_text, status
     from trimtuner.front.running import run_job
     from trimtuner.front.studies import JobStudy
 
@@ -104,7 +105,11 @@ def run(
         return
     print(f"over: {reason}")
     recommendation = look.recommendation()
-    print("nothing was measured" if recommendation is None else best_text(look, recommendation))
+    if recommendation is None:
+        print("nothing was measured")
+        return
+    print(best_text(look, recommendation))
+    print(savings_text(look) or money_line(look))
 
 
 @app.command()

@@ -137,6 +137,17 @@ def best_text(look: Look, recommendation: Recommendation) -> str:
     return "\n".join(lines)
 
 
+def savings_text(look: Look) -> str | None:
+    """What the search cost, against what training every configuration on all of the data is predicted to cost."""
+    belief = tuner.believe(look.study.problem, look.study.recipe, look.history, look.study.seed)
+    if not look.study.problem.space.is_enumerable or belief.effort_metric != COST:
+        return None
+    everywhere = Places.product(belief.pool, (1.0,))
+    every, spent = float(belief.expected(COST, everywhere).sum()), look.view.spent
+    text = f"the search cost {usd(spent)}; training all {len(everywhere)} configurations on all of the data would cost "
+    return f"{text}about {usd(every)}" + (f", {every / spent:.0f} times as much" if 0 < spent < every else "")
+
+
 def trial_rows(look: Look) -> list[dict[str, object]]:
     """Every trial, in the order asked."""
     rows = [_row(outcome.trial, outcome) for outcome in look.history.outcomes]
@@ -189,6 +200,8 @@ def _why_trial(look: Look, number: int) -> str:
     if trial.origin == "design":
         lines.append("the design asked for it: first trials are chosen by a rule, before there is a model to ask")
         return "\n".join(lines)
+    if trial.origin == "import":
+        return "\n".join([*lines, "it was measured elsewhere and imported"])
     if not before.measurements:
         return "\n".join([*lines, "nothing had been measured yet, so a random configuration was taken"])
     belief = tuner.believe(look.study.problem, look.study.recipe, before, look.study.seed)

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from trimtuner.problem.axes import Configuration
 from trimtuner.problem.expressions import Value
 
-Origin: TypeAlias = Literal["design", "model", "random"]
+Origin: TypeAlias = Literal["design", "model", "random", "import"]
 
 PREEMPTED = "preempted"  # the one failure that is not the configuration's fault
 

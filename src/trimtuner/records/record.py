@@ -22,7 +22,7 @@ from trimtuner.records.money import to_nanos
 from trimtuner.records.schema import OWNERS, TRIALS
 from trimtuner.records.view import StudyView, charged_nanos, trial_of
 
-_IMPORT_ORIGIN: Origin = "design"  # planned by nobody's model
+_IMPORT_ORIGIN: Origin = "import"
 _LONGEST_TEXT = 2000
 
 

@@ -94,6 +94,7 @@ def leave_orphan() -> None:
             os._exit(0)
         os._exit(0)
     os.wait()
+    await_notes(1)
     rest()
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtuner.arrays import Floats
+from trimtuner.engines.protocol import ENDED_WITHIN_SECONDS
 from trimtuner.front.jobfile.checks import errors_of, warnings_of
 from trimtuner.front.jobfile.job import Job, Json
 from trimtuner.problem.space import Space
@@ -19,7 +20,7 @@ _LARGEST_COUNT = 2**53  # beyond it, readers of JSON round
 
 @dataclass(frozen=True)
 class WorstCase:
-    """What is reserved for one attempt at a trial: its timeout at the price of its machines, in USD."""
+    """What is reserved for an attempt at a trial: timeout, and the time to end it, at its machines' price, in USD."""
 
     cheapest: float
     dearest: float
@@ -30,7 +31,7 @@ class WorstCase:
         prices = prices_per_hour(job.space)
         if prices is None:
             return None
-        hours = job.run.timeout / 3600
+        hours = (job.run.timeout + ENDED_WITHIN_SECONDS) / 3600
         return cls(float(prices.min()) * hours, float(prices.max()) * hours)
 
     def least_trials(self, money: float) -> int:
@@ -147,7 +148,7 @@ def _price_text(space: Space) -> str:
 def _worst_text(job: Job, worst: WorstCase) -> str:
     return (
         f"{worst.cheapest:.4g} to {worst.dearest:.4g} USD a trial: {duration_text(job.run.timeout)}, the timeout, "
-        "at its price; reserved while it runs"
+        f"and {ENDED_WITHIN_SECONDS:g} s to end it, at its price; reserved while it runs"
     )
 
 
