@@ -9,6 +9,9 @@ import trimtuner as tt
 
 PUBLIC = {
     "VM",
+    "AfterMoney",
+    "AfterTime",
+    "AfterTrials",
     "Choice",
     "Cloud",
     "Estimate",
@@ -16,7 +19,9 @@ PUBLIC = {
     "History",
     "InputError",
     "Int",
+    "LittleImprovement",
     "NoAnswer",
+    "NotWorthItsPrice",
     "Recommendation",
     "SearchOver",
     "Space",

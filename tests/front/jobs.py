@@ -26,9 +26,9 @@ name: quick
 goal: {{maximize: accuracy}}
 constraints: ["cost <= 1 USD"]
 budget: {{money: {money}, trials: {trials}}}
-data: {{fractions: [0.1, 0.5, 1]}}
+data: {{fractions: {fractions}}}
 parameters:
-  x: {{values: [0, 0.2, 0.4, 0.6, 0.8, 1]}}
+  x: {{values: {values}}}
 cloud:
   vms:
     small: {{vcpus: 1, memory_gib: 2, price_per_hour: 0.36}}
@@ -51,6 +51,8 @@ def write_job(folder: Path, **changes: object) -> Path:
         "nap": 0.05,
         "fail": "",
         "parallel": 1,
+        "fractions": [0.1, 0.5, 1],
+        "values": [0, 0.2, 0.4, 0.6, 0.8, 1],
         "method": "trimtuner",
         "python": sys.executable,
     }

@@ -8,6 +8,7 @@ import pytest
 
 from trimtuner import __version__
 from trimtuner.front import cli
+from trimtuner.tuning.recipes import METHODS
 
 CSV = ["size,mode,rows,acc,seconds,usd"] + [
     f"{size},{mode},{rows},{(0.5 + 0.1 * size + 0.03 * (mode == 'async')) * (rows / 1000) ** 0.1},{3.6 * rows},{size}"
@@ -225,3 +226,48 @@ def test_the_module_is_the_same_command():
     assert done.returncode == 2
     assert done.stderr.startswith("trimtuner: no table 'no-such-table'")
     assert done.stderr.count("\n") == 1
+
+
+def test_methods_are_listed_one_line_each_with_their_options(command):
+    code, out, _ = command("methods")
+    assert code == 0
+    first, *rest = out.splitlines()
+    assert first.split() == ["method", "optimises", "needs", "use", "it", "for"]
+    listed = [line.split()[0] for line in rest[: rest.index("")]]
+    assert listed == list(METHODS)
+    assert "  nephele       horizon=0, trees=5, initial_budget=(none)" in rest
+    assert max(map(len, out.splitlines())) <= 120
+    code, out, _ = command("methods", "--json")
+    assert [method["name"] for method in json.loads(out)] == list(METHODS)
+
+
+def test_a_first_job_file_is_written_once_and_is_ready_to_run(command, tmp_path):
+    path = tmp_path / "job.yaml"
+    assert command("init", str(path))[0] == 0
+    code, out, _ = command("validate", str(path))
+    assert (code, out.splitlines()[0]) == (0, "job: ready to run")
+    written = path.read_bytes()
+    code, _, complaint = command("init", str(path))
+    assert code == 2
+    assert str(path) in complaint
+    assert path.read_bytes() == written
+
+
+def test_faults_of_a_job_file_begin_with_file_and_line(command, tmp_path):
+    path = tmp_path / "job.yaml"
+    command("init", str(path))
+    text = path.read_text(encoding="utf-8").replace("goal: {maximize", "gaol: {maximize")
+    path.write_text(text, encoding="utf-8")
+    line = 1 + next(number for number, one in enumerate(text.splitlines()) if one.startswith("gaol"))
+    for words in (["validate", str(path)], ["run", str(path)], ["status", str(path)]):
+        code, _, complaint = command(*words)
+        assert code == 2
+        assert any(one.startswith(f"{path}:{line}: ") and "goal" in one for one in complaint.splitlines())
+
+
+def test_a_job_that_cannot_run_is_said_by_the_exit_code_too(command, tmp_path):
+    path = tmp_path / "job.yaml"
+    command("init", str(path))
+    path.write_text(path.read_text(encoding="utf-8").replace("money: 1 USD", "money: 0.001 USD"), encoding="utf-8")
+    code, out, _ = command("validate", str(path), "--json")
+    assert (code, json.loads(out)["is_valid"]) == (2, False)

@@ -115,6 +115,28 @@ def test_two_hundred_kills_lose_nothing(tmp_path):
     print(f"{hits} kills of live runs in {studies} studies, {24 * studies} trials, no loss")
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_eight_runs_with_random_kills_never_start_a_place_twice(tmp_path):
+    """288 configurations; a killed run is replaced at once, until one finds nothing left to ask."""
+    path = write_job(tmp_path, trials=288, nap=0.05, method="random", values=list(range(144)), fractions=[1])
+    chance, kills = random.Random(0), 0  # noqa: S311
+    runs = [start("run", path) for _ in range(8)]
+    while not any(process.poll() == 0 for process in runs):
+        time.sleep(chance.uniform(0.2, 1.5))
+        victim = chance.randrange(8)
+        if runs[victim].poll() is None and kills < 60:
+            runs[victim].kill()
+            runs[victim].wait()
+            kills += 1
+            runs[victim] = start("run", path)
+    assert all(process.wait(timeout=300) == 0 for process in runs)
+    trimtuner("run", path, "-q")
+    assert Counter(starts(tmp_path)) == Counter(range(288))
+    assert_sound(path)
+    print(f"{kills} kills, 8 processes, 288 trials, no place started twice")
+
+
 def test_trials_side_by_side_are_distinct_and_none_waits_for_a_slower_one(tmp_path):
     path = write_job(tmp_path, trials=8, parallel=3, nap=0.3)
     trimtuner("run", path, "-q")

@@ -87,10 +87,9 @@ def judge_all(verdicts: Sequence[Verdict]) -> Verdict:
         return Verdict.UNKNOWN
     if all(verdict is Verdict.HOLDS for verdict in known):
         return Verdict.HOLDS
-    for verdict in (Verdict.FAILS, Verdict.UNDECIDED):
-        if all(one is verdict for one in known):
-            return verdict
-    return Verdict.PARTLY
+    if any(verdict in (Verdict.HOLDS, Verdict.PARTLY) for verdict in known):
+        return Verdict.PARTLY
+    return Verdict.FAILS if Verdict.FAILS in known else Verdict.UNDECIDED
 
 
 def largest(estimates: Sequence[Estimate]) -> Estimate:
