@@ -176,7 +176,7 @@ def test_the_base_of_these_tests_has_no_fault(tmp_path):
             27,
             r"neither 'builtin' nor the path of a CSV; did you mean 'builtin'\?",
         ),
-        ("catalog: builtin", "catalog: absent.csv", 27, r"there is no file '.*absent.csv'"),
+        ("catalog: builtin", "catalog: absent.csv", 27, r"there is no file '"),
         ("catalog: builtin", f"catalog: {'x' * 300}.csv", 27, r"there is no file"),
         ("catalog: builtin", "catalog: 3", 27, r"cloud.catalog"),
         ("  catalog: builtin\n", "", 26, r"cloud has no VM types"),
