@@ -72,6 +72,9 @@ class _Lines:
 
     def happened(self, what: Happening) -> None:
         self.say(_text(self._of, what))
+        if what.kind == "ended":
+            look = Look.at(self._of)
+            self.say(f"{money_line(look)}; recommended: {_recommended(look)}")
 
 
 class _Bar:
@@ -97,7 +100,8 @@ class _Bar:
         self._console.print(text)
 
     def happened(self, what: Happening) -> None:
-        self.say(f"{time.strftime('%H:%M:%S')} {_text(self._of, what)}")
+        if what.kind != "started":  # the foot shows what runs
+            self.say(f"{time.strftime('%H:%M:%S')} {_text(self._of, what)}")
         self._last = 0.0
 
     def look(self, driver: Driver) -> None:
@@ -143,11 +147,10 @@ def _text(of: JobStudy, what: Happening) -> str:
         return f"{text}; {what.text}" if what.text else text
     look = Look.at(of)
     outcome = next(one for one in look.history.outcomes if one.trial.number == what.trial.number)
+    number = f"trial {what.trial.number}{attempt}"
     if outcome.failed is not None:
-        return f"trial {what.trial.number}{attempt} failed ({what.text}), cost {usd(outcome.cost)}; {money_line(look)}"
+        return f"{number} failed ({what.text}), cost {usd(outcome.cost)}: {brief(what.trial)}"
     goal = look.study.problem.goal.metric
     measured = outcome.measurements[-1].metrics[goal]
-    return (
-        f"trial {what.trial.number}{attempt} measured {goal} {measured:.4g} in {seconds(outcome.time or 0.0)} for "
-        f"{usd(outcome.cost)}; {money_line(look)}; recommended: {_recommended(look)}"
-    )
+    paid = f"in {seconds(outcome.time or 0.0)} for {usd(outcome.cost)}"
+    return f"{number} measured {goal} {measured:.4g} {paid}: {brief(what.trial)}"
