@@ -123,31 +123,19 @@ def longest_of_each(searches: Iterable[Search]) -> list[Search]:
 
 def run_search(search: Search) -> Trace:
     """The search itself, against the table of its job."""
-    table = _table(search.job, search.is_on_full_data)
-    if search.goal is Goal.ACCURACY:
-        return Trace.of(
-            replay(
-                table,
-                search.method,
-                search.seed,
-                search.trials,
-                constraints=search.limits,
-                snapshots=search.has_snapshots,
-                budget=search.budget,
-            ).moments
-        )
-    return Trace.of(
-        replay(
-            table,
-            search.method,
-            search.seed,
-            search.trials,
-            constraints=search.limits,
-            minimize="cost",
-            budget=search.budget,
-            until_best=True,  # all methods for this goal recommend what they measured: nothing changes after the best
-        ).moments
+    is_least_cost = search.goal is Goal.COST
+    run = replay(
+        _table(search.job, search.is_on_full_data),
+        search.method,
+        search.seed,
+        search.trials,
+        constraints=search.limits,
+        snapshots=search.has_snapshots,
+        minimize="cost" if is_least_cost else None,
+        budget=search.budget,
+        until_best=is_least_cost,  # those methods recommend what they measured: nothing changes after the best
     )
+    return Trace.of(run.moments)
 
 
 @cache
