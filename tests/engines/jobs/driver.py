@@ -2,12 +2,14 @@
 
 import importlib
 import json
+import signal
 import sys
 import time
 from pathlib import Path
 
 from trimtuner.engines.protocol import Launch
 
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # who starts tests in the background may have it ignored
 module, _, name = sys.argv[1].partition(":")
 engine = getattr(importlib.import_module(module), name)()
 given = json.loads(sys.argv[2])
