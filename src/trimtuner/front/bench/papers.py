@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-TRIMTUNER_PAPER = "TrimTuner"
-THESIS = "thesis"
-
 # The sizes of the data sets against the full one in Tables 6.3 to 6.5, as shares of 60,000 images.
 SUBSAMPLED = {"1K": 1 / 60, "6K": 0.1, "15K": 0.25, "30K": 0.5}
 
