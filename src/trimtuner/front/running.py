@@ -20,10 +20,11 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 
 def run_job(of: JobStudy, *, is_quiet: bool = False) -> str:
     """Run the study until it is over; why it ended. An interrupt starts nothing more, a second one leaves at once."""
-    display = _Bar(of) if sys.stderr.isatty() and not is_quiet else _Lines(of, is_quiet)
-    driver = of.driver(display.happened)
+    display = _Bar() if sys.stderr.isatty() and not is_quiet else _Lines(is_quiet)
+    driver = of.driver(lambda what: display.happened(look, what))
+    look = Look(of, driver.study, driver.record)  # the run's own, whose models are fitted already
     with _interrupts(driver, display.say), display:
-        return driver.run(lambda: display.look(driver))
+        return driver.run(lambda: display.refresh(look, driver))
 
 
 @contextmanager
@@ -54,8 +55,8 @@ def _interrupts(driver: Driver, say: Callable[[str], None]) -> Iterator[None]:
 class _Lines:
     """A line for everything that happens."""
 
-    def __init__(self, of: JobStudy, is_quiet: bool) -> None:
-        self._of, self._is_quiet = of, is_quiet
+    def __init__(self, is_quiet: bool) -> None:
+        self._is_quiet = is_quiet
 
     def __enter__(self) -> _Lines:
         return self
@@ -67,24 +68,24 @@ class _Lines:
         if not self._is_quiet:
             print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
-    def look(self, driver: Driver) -> None:
+    def refresh(self, look: Look, driver: Driver) -> None:
         pass
 
-    def happened(self, what: Happening) -> None:
-        self.say(_text(self._of, what))
+    def happened(self, look: Look, what: Happening) -> None:
+        if self._is_quiet:
+            return
+        self.say(_text(look, what))
         if what.kind == "ended":
-            look = Look.at(self._of)
             self.say(f"{money_line(look)}; recommended: {_recommended(look)}")
 
 
 class _Bar:
     """A few lines at the foot of the terminal: money, running trials, the recommendation."""
 
-    def __init__(self, of: JobStudy) -> None:
+    def __init__(self) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        self._of = of
         self._console = Console(stderr=True, highlight=False, markup=False)
         self._live = Live(console=self._console, refresh_per_second=4, transient=True)
         self._last = 0.0
@@ -99,31 +100,28 @@ class _Bar:
     def say(self, text: str) -> None:
         self._console.print(text)
 
-    def happened(self, what: Happening) -> None:
+    def happened(self, look: Look, what: Happening) -> None:
         if what.kind != "started":  # the foot shows what runs
-            self.say(f"{time.strftime('%H:%M:%S')} {_text(self._of, what)}")
+            self.say(f"{time.strftime('%H:%M:%S')} {_text(look, what)}")
         self._last = 0.0
 
-    def look(self, driver: Driver) -> None:
+    def refresh(self, look: Look, driver: Driver) -> None:
         now = time.monotonic()
         if now - self._last < _SECONDS_BETWEEN_LOOKS:
             return
         self._last = now
         from rich.text import Text
 
-        self._live.update(Text("\n".join(self._foot(driver))))
+        self._live.update(Text("\n".join(_foot(look, driver))))
 
-    def _foot(self, driver: Driver) -> list[str]:
-        look = Look.at(self._of)
-        lines = ["-" * 60, money_line(look)]
-        lines += [
-            f"running trial {trial.number}: {brief(trial)}, for {seconds(time.time() - since)}"
-            for trial, since in driver.running
-        ]
-        recommendation = look.recommendation()
-        if recommendation is not None:
-            lines.append("recommended so far: " + _recommended(look))
-        return lines
+
+def _foot(look: Look, driver: Driver) -> list[str]:
+    lines = ["-" * 60, money_line(look)]
+    lines += [
+        f"running trial {trial.number}: {brief(trial)}, for {seconds(time.time() - since)}"
+        for trial, since in driver.running
+    ]
+    return [*lines, f"recommended so far: {_recommended(look)}"]
 
 
 def _recommended(look: Look) -> str:
@@ -140,12 +138,11 @@ def _recommended(look: Look) -> str:
     return ", ".join(parts)
 
 
-def _text(of: JobStudy, what: Happening) -> str:
+def _text(look: Look, what: Happening) -> str:
     attempt = f" (attempt {what.attempt})" if what.attempt > 1 else ""
     text = f"trial {what.trial.number}{attempt} {what.kind}: {brief(what.trial)}"
     if what.kind != "ended":
         return f"{text}; {what.text}" if what.text else text
-    look = Look.at(of)
     outcome = next(one for one in look.history.outcomes if one.trial.number == what.trial.number)
     number = f"trial {what.trial.number}{attempt}"
     if outcome.failed is not None:

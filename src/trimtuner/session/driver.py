@@ -61,11 +61,11 @@ class Driver:
         retries: Mapping[str, int] | None = None,
         listener: Listener = lambda _: None,
     ) -> None:
-        self._study, self._memory, self._record = study, memory, memory.record
+        self.study, self._memory, self.record = study, memory, memory.record
         self._engine, self._launch_of = engine, launch_of
         self._parallel, self._retries, self._listener = parallel, dict(retries or {}), listener
         self._watched: dict[int, _Watched] = {}
-        self._began = self._record.version()
+        self._began = self.record.version()
         self._is_stopping = False
         self._last_look = self._last_beat = 0.0
 
@@ -100,7 +100,7 @@ class Driver:
         now = time.monotonic()
         if now - self._last_beat >= HEARTBEAT_SECONDS or not self._last_beat:
             self._last_beat = now
-            self._record.heartbeat(self._memory.owner.id)
+            self.record.heartbeat(self._memory.owner.id)
             self._notice_stop()
         if now - self._last_look >= _LOOK_FOR_ABANDONED or not self._last_look:
             self._last_look = now
@@ -108,12 +108,12 @@ class Driver:
                 self._adopt(one)
 
     def _notice_stop(self) -> None:
-        if self._record.stop_requested(self._began):
+        if self.record.stop_requested(self._began):
             self._is_stopping = True
 
     def _adopt(self, one: OpenTrial) -> None:
         """Go on watching a trial whose process died; one that never came to start is started now."""
-        if self._record.adopt(one.trial.number, one.owner, self._memory.owner.id):
+        if self.record.adopt(one.trial.number, one.owner, self._memory.owner.id):
             self._listener(Happening("adopted", one.trial, one.attempt))
             self._start(one.trial, one.attempt)
 
@@ -121,7 +121,7 @@ class Driver:
         """Ask and start until every place is taken; why nothing more is asked, if so."""
         while len(self._watched) < self._parallel:
             try:
-                trial = self._study.ask()
+                trial = self.study.ask()
             except SearchOver as over:
                 return str(over)
             self._start(trial, 1)
@@ -129,8 +129,8 @@ class Driver:
 
     def _start(self, trial: Trial, attempt: int) -> None:
         """Engines start an attempt once, however often they are asked to."""
-        handle = self._engine.start(self._launch_of(self._record.id, trial, attempt))
-        self._record.started(trial.number, attempt, handle)
+        handle = self._engine.start(self._launch_of(self.record.id, trial, attempt))
+        self.record.started(trial.number, attempt, handle)
         self._watched[trial.number] = _Watched(trial, attempt, handle, time.time())
         self._listener(Happening("started", trial, attempt))
 
@@ -147,7 +147,7 @@ class Driver:
         return ended
 
     def _end(self, one: _Watched, state: State, end: End) -> None:
-        verdict = judge(self._study.problem, one.trial, state, end)
+        verdict = judge(self.study.problem, one.trial, state, end)
         try:
             if self._is_retried(one, verdict):
                 self._retry(one, verdict, end)
@@ -165,7 +165,7 @@ class Driver:
         reserve = self._memory.reserve_of(one.trial)
         number = one.trial.number
         try:
-            attempt = self._record.retry(number, one.attempt, outcome.cost, end.seconds, failed, reserve)
+            attempt = self.record.retry(number, one.attempt, outcome.cost, end.seconds, failed, reserve)
         except OverBudget:
             self._finish(one, verdict)
             return
@@ -173,10 +173,10 @@ class Driver:
         self._start(one.trial, attempt)
 
     def _finish(self, one: _Watched, verdict: Verdict) -> None:
-        earlier = self._record.charged(one.trial.number)
-        self._record.finish(verdict.with_earlier(earlier), one.attempt, verdict.outcome.cost)
+        earlier = self.record.charged(one.trial.number)
+        self.record.finish(verdict.with_earlier(earlier), one.attempt, verdict.outcome.cost)
         if verdict.detail:
-            self._record.log_event("detail", {"attempt": one.attempt, "text": verdict.detail[:500]}, one.trial.number)
+            self.record.log_event("detail", {"attempt": one.attempt, "text": verdict.detail[:500]}, one.trial.number)
         failed = verdict.outcome.failed
         self._listener(Happening("ended", one.trial, one.attempt, f"{failed}: {verdict.detail}" if failed else ""))
 

@@ -25,8 +25,8 @@ class Memory(Protocol):
     def replace(self, history: History) -> None:
         """Take another history instead, where that can be done."""
 
-    def claim(self, seen: History, trial: Trial) -> bool:
-        """Write down a trial that was asked on the history ``seen``; False: something happened since, ask again."""
+    def claim(self, trial: Trial) -> bool:
+        """Write down a trial that was asked; False: another was written down since, ask again."""
 
     def tell(self, outcome: Outcome) -> None:
         """Write down how a trial ended."""
@@ -49,7 +49,7 @@ class InMemory:
         """Any history will do."""
         self._history = history
 
-    def claim(self, seen: History, trial: Trial) -> bool:  # noqa: ARG002
+    def claim(self, trial: Trial) -> bool:
         """Nobody else writes here."""
         self._history = self._history.with_asked(trial)
         return True
@@ -81,7 +81,7 @@ class Recorded:
         """A record is added to, never exchanged."""
         raise InputError("the history of a study in a record cannot be replaced; tell what happened instead")
 
-    def claim(self, seen: History, trial: Trial) -> bool:  # noqa: ARG002
+    def claim(self, trial: Trial) -> bool:
         """The record refuses a number that is taken, and a configuration under way or done at that fraction."""
         return self.record.claim(trial, self.reserve_of(trial), self.owner.id)
 

@@ -107,7 +107,7 @@ class Study:
             history = self.history
             with _one_thread():
                 trial = tuner.ask(self.problem, self.recipe, history, self.seed, self._belief_at_hand(history))
-            if self._memory.claim(history, trial):
+            if self._memory.claim(trial):
                 return replace(trial, config=dict(trial.config))
 
     def tell(
