@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from trimtuner.decisions.acquisition import Acquisition
-from trimtuner.decisions.belief import Belief, Places, Quantity
+from trimtuner.decisions.belief import TIME_GROWTH, Belief, Places, Quantity
 from trimtuner.decisions.failures import ChanceOfRunning
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.models.posterior import Mixture, Prediction
@@ -187,7 +187,10 @@ def belief_of(
     return Belief(
         problem,
         pool,
-        {name: Quantity(transform, mixture(posterior)) for name, (transform, posterior) in quantities.items()},
+        {
+            name: Quantity(transform, mixture(posterior), TIME_GROWTH if name in ("time", "cost") else 0.0)
+            for name, (transform, posterior) in quantities.items()
+        },
         tuple(measurements),
         ChanceOfRunning.from_trials(rows(ran_at), rows(failures)),
         frozenset(failures),

@@ -1,5 +1,7 @@
 """Belief: cost read from time and price, probabilities in closed form, and measurements that decide."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -406,3 +408,41 @@ def test_preempted_trials_say_nothing_about_where_jobs_fail():
     belief = learn(problem, history_of(done, failed(1, 1, 1.0, "preempted")), KnownSurrogate(known, known))
     np.testing.assert_array_equal(belief.running_at_targets, 1.0)
     assert not belief.failed
+
+
+# --- how things usually grow with the data
+
+
+@dataclass(frozen=True)
+class Level:
+    """A model that has learnt nothing but the mean of what it was given."""
+
+    def fit(self, rows, targets, scale, generator):  # noqa: ARG002
+        return mixture(SharedSlope(lambda at: np.zeros(len(at)), level=float(np.mean(targets))))
+
+
+def grown(metric, quality_growth, *, seen_at=0.25, value=0.3, **goal):
+    """The model's word for half and all of the data after one measurement on a quarter, on the transformed scale."""
+    space = space_of(2, fractions=(0.25, 0.5, 1.0))
+    problem = problem_of(space, **goal)
+    history = history_of(ran(0, 0, seen_at, **{metric: value}, time=60.0))
+    belief = Belief.learn(problem, space.pool(), history, Level(), 0, quality_growth)
+    places = Places(space.pool(), np.array([1, 1]), np.array([0.5, 1.0]))
+    before = belief.quantity_of(metric).transform.forward(np.array(value))
+    return belief.predict(metric, places).mean - before, belief.predict("time", places).mean - np.log(60.0)
+
+
+def test_log_odds_of_an_accuracy_are_expected_to_rise_with_the_logarithm_of_the_data():
+    rise, _ = grown("accuracy", 0.4, maximize="accuracy")
+    np.testing.assert_allclose(rise, [0.4 * np.log(2), 0.4 * np.log(4)], rtol=1e-9)
+
+
+def test_the_logarithm_of_a_loss_is_expected_to_fall_with_it():
+    rise, _ = grown("loss", 0.4, value=3.0, minimize="loss")
+    np.testing.assert_allclose(rise, [-0.4 * np.log(2), -0.4 * np.log(4)], rtol=1e-9)
+
+
+def test_where_a_method_expects_no_growth_of_quality_only_time_grows():
+    rise, longer = grown("accuracy", 0.0, maximize="accuracy")
+    np.testing.assert_allclose(rise, 0.0, atol=1e-12)
+    np.testing.assert_allclose(longer, [0.8 * np.log(2), 0.8 * np.log(4)], rtol=1e-9)

@@ -29,7 +29,7 @@ from decisions.fakes import (
     space_of,
 )
 from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy, ExpectedCost, RegardlessOfLimits
-from trimtuner.decisions.belief import Belief, Places, Quantity
+from trimtuner.decisions.belief import Belief, Places
 from trimtuner.decisions.entropy import ChanceIncumbentFeasible, ConstrainedAccuracyOfIncumbent, InformationAboutBest
 from trimtuner.decisions.improvement import ConstrainedImprovement
 from trimtuner.decisions.lookahead import Lookahead
@@ -113,7 +113,7 @@ def conditioned(belief, outlook, chosen, answers):
     for name in outlook.quantity_names:
         told = np.array([answer[name] for answer in answers])
         posterior = quantities[name].posterior.condition(outlook.candidates.rows[chosen], told)
-        quantities[name] = Quantity(quantities[name].transform, posterior)
+        quantities[name] = replace(quantities[name], posterior=posterior)
     return replace(belief, quantities=quantities)
 
 

@@ -10,7 +10,9 @@ from hypothesis.extra.numpy import arrays
 
 from trimtuner.models.kernels import (
     FractionKernel,
+    FractionWalk,
     Matern52,
+    OwnDeparture,
     Prior,
     Product,
     Sum,
@@ -31,6 +33,11 @@ KERNELS = [
     pytest.param(Matern52(), id="Matern52"),
     *(pytest.param(FractionKernel(basis), id=f"FractionKernel-{name}") for name, basis in BASES.items()),
     pytest.param(FractionKernel(log_basis, level=0.3, slope=2.0), id="FractionKernel-with-other-prior"),
+    pytest.param(FractionWalk(), id="FractionWalk"),
+    pytest.param(OwnDeparture(), id="OwnDeparture"),
+    pytest.param(
+        Sum(Product(Matern52(), Sum(FractionKernel(log_basis), FractionWalk())), OwnDeparture()), id="learning-trust"
+    ),
     pytest.param(Product(Matern52(), FractionKernel(log_basis)), id="Product"),
     pytest.param(Product(Matern52(), Matern52()), id="Product-of-equals"),
     pytest.param(Sum(Matern52(), FractionKernel(quadratic_basis)), id="Sum"),
@@ -193,3 +200,39 @@ def test_priors_are_joined_in_order():
     joined = Prior(np.array([1.0]), np.array([2.0])) + Prior(np.array([3.0, 4.0]), np.array([5.0, 6.0]))
     np.testing.assert_array_equal(joined.mean, [1.0, 3.0, 4.0])
     np.testing.assert_array_equal(joined.deviation, [2.0, 5.0, 6.0])
+
+
+# --- how far sub-samples are trusted
+
+
+def rows_at(*fractions, column=0.5):
+    return np.array([[column] * COLUMNS + [fraction] for fraction in fractions])
+
+
+def test_a_walk_leaves_full_data_alone_and_has_its_size_at_a_hundredth():
+    """Brownian motion from s = 1: variance size² u with u = -log₁₀(s) / 2."""
+    theta = np.array([math.log(3.0)])
+    np.testing.assert_allclose(FractionWalk().diagonal(theta, rows_at(1.0, 0.1, 0.01)), [0.0, 4.5, 9.0], atol=1e-12)
+
+
+def test_steps_of_a_walk_are_independent():
+    """Between 0.1 and 1 it moves without regard to where it goes from 0.01 to 0.1."""
+    matrix = FractionWalk().matrix(np.zeros(1), rows_at(0.01, 0.1), rows_at(0.01, 0.1))
+    near_step, far_step = np.array([0.0, 1.0]), np.array([1.0, -1.0])
+    assert near_step @ matrix @ far_step == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_larger_the_walk_the_less_a_small_fraction_says_of_full_data():
+    def correlation(size):
+        kernel = Sum(FractionKernel(log_basis), FractionWalk())
+        theta = np.array([0.0, 0.0, math.log(1e-6), math.log(size)])  # level 1, no slope
+        matrix = kernel.matrix(theta, rows_at(0.01, 1.0), rows_at(0.01, 1.0))
+        return matrix[0, 1] / math.sqrt(matrix[0, 0] * matrix[1, 1])
+
+    np.testing.assert_allclose([correlation(size) for size in (1.0, 3.0)], [1 / math.sqrt(2), 1 / math.sqrt(10)])
+
+
+def test_an_own_departure_is_shared_by_all_fractions_of_a_configuration_and_by_no_other_configuration():
+    kernel, theta = OwnDeparture(), np.array([math.log(0.5)])
+    np.testing.assert_allclose(kernel.matrix(theta, rows_at(0.01), rows_at(0.01, 1.0)), 0.25)
+    np.testing.assert_allclose(kernel.matrix(theta, rows_at(1.0), rows_at(1.0, column=0.9)), 0.0, atol=1e-9)

@@ -31,6 +31,7 @@ REPLACEMENTS = {
     "acquisition": ExpectedCost(),
     "incumbent": BestPredictedFeasible(0.5),
     "takes_snapshots": True,
+    "quality_growth": 0.7,
     "tests": Tests.BELOW_FULL,
     "confidence": 0.5,
     "stop": AfterTrials(7),

@@ -12,22 +12,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from trimtuner.arrays import Floats, Positions
 from trimtuner.decisions.failures import ChanceOfRunning
 from trimtuner.errors import NoAnswer
 from trimtuner.models.posterior import Mixture, Prediction, Surrogate
-from trimtuner.models.targets import Transform, transform_for
+from trimtuner.models.targets import Log, Logit, Transform, transform_for
 from trimtuner.problem.axes import Configuration
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import History, Measurement
 from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import COST, TIME, Constraint, Problem
 
-_GROWTH_EXPONENT = (
-    0.8  # time ~ fraction^0.8 before any evidence: most jobs have a fixed part, few grow faster than the data
-)
+TIME_GROWTH = 0.8  # time ~ fraction^0.8 before any evidence: most jobs have a fixed part, few grow faster than the data
 _BILLED_TIME = "billed time"  # seconds: what the cost amounts to at the configuration's price
 
 
@@ -63,10 +61,11 @@ class Places:
 
 @dataclass(frozen=True)
 class Quantity:
-    """One modelled quantity: its transform and what is known of it."""
+    """One modelled quantity: its transform, what is known of it, and how it is known to grow with the data."""
 
     transform: Transform
     posterior: Mixture
+    growth: float = 0.0  # the model is of departures from this times log(fraction), on the transformed scale
 
 
 class _FittedWhenAsked(Mapping[str, Quantity]):
@@ -106,8 +105,20 @@ class Belief:
     spent: float  # USD, or seconds where no price is known
 
     @classmethod
-    def learn(cls, problem: Problem, pool: Pool, history: History, surrogate: Surrogate, seed: int) -> Belief:
-        """A model of each quantity the problem speaks of; pending trials are imagined to come out as expected."""
+    def learn(
+        cls,
+        problem: Problem,
+        pool: Pool,
+        history: History,
+        surrogate: Surrogate,
+        seed: int,
+        quality_growth: float = 0.0,
+    ) -> Belief:
+        """A model of each quantity the problem speaks of; pending trials are imagined to come out as expected.
+
+        ``quality_growth`` is how much the log odds of a share that should be large (an accuracy) are expected to rise,
+        and the logarithm of a loss to fall, with the logarithm of the data.
+        """
         measurements = history.measurements
         if not measurements:
             raise NoAnswer("nothing has been measured yet; run at least one trial and tell its result")
@@ -119,11 +130,12 @@ class Belief:
             transform = _transform_of(problem, name, values[name])
             # Seeded without the step: a refit must change the belief because of evidence, not by other draws.
             generator = np.random.default_rng([seed, list(values).index(name)])
-            targets = transform.forward(values[name]) - _usual_growth(name, places)
+            growth = _usual_growth(problem, name, transform, quality_growth)
+            targets = transform.forward(values[name]) - growth * np.log(places.fractions)
             posterior = surrogate.fit(places.rows, targets, transform.scale, generator)
             if len(pending):
                 posterior = posterior.condition(pending.rows, posterior.predict(pending.rows).mean)
-            return Quantity(transform, posterior)
+            return Quantity(transform, posterior, growth)
 
         quantities = _FittedWhenAsked(tuple(values), fit)
         failures = _places_of(pool, [(o.trial.config, o.trial.fraction) for o in history.failures])
@@ -148,7 +160,7 @@ class Belief:
 
     def offset(self, metric: str, places: Places) -> Floats:
         """What is known beforehand and added to the quantity's model: usual growth with the data, and the log price."""
-        growth = _usual_growth(self.quantity_name(metric), places)
+        growth = self.quantity_of(metric).growth * np.log(places.fractions)
         if metric == COST and self.pool.prices_per_hour is not None:
             return growth + np.log(self.pool.prices_per_hour[places.positions] / 3600.0)
         return growth
@@ -167,12 +179,15 @@ class Belief:
         """What a trial is charged by: money where it is known, else time."""
         return COST if self.quantity_name(COST) in self.quantities else TIME
 
+    def effort_at(self, effort: Prediction, confidence: float) -> Floats:
+        """What trials with this predicted effort will cost at most, with that confidence."""
+        quantity = self.quantity_of(self.effort_metric)
+        spread = effort.variance + quantity.posterior.noise_variance
+        return quantity.transform.inverse(effort.mean + ndtri(confidence) * np.sqrt(spread))
+
     def cautious_effort(self, places: Places) -> Floats:
         """What a trial there will cost at most, in nine cases of ten."""
-        metric = self.effort_metric
-        mean, variance = self.predict(metric, places)
-        spread = variance + self.quantity_of(metric).posterior.noise_variance
-        return self.quantity_of(metric).transform.inverse(mean + 1.2816 * np.sqrt(spread))
+        return self.effort_at(self.predict(self.effort_metric, places), 0.9)
 
     def chance(self, constraint: Constraint, prediction: Prediction) -> Floats:
         """The probability that the metric is within the limit, from its transformed prediction."""
@@ -302,11 +317,14 @@ class Belief:
         return metric
 
 
-def _usual_growth(name: str, places: Places) -> Floats:
-    """How time and cost grow with the data when nothing is known: a model that has seen one fraction starts there."""
+def _usual_growth(problem: Problem, name: str, transform: Transform, quality_growth: float) -> float:
+    """How a quantity grows with the data when nothing is known: a model that has seen one fraction starts there."""
     if name in (TIME, COST, _BILLED_TIME):
-        return np.asarray(_GROWTH_EXPONENT * np.log(places.fractions))
-    return np.zeros(len(places))
+        return TIME_GROWTH
+    if isinstance(transform, Logit):
+        return quality_growth
+    is_loss = name == problem.goal.metric and problem.goal.sign < 0
+    return -quality_growth if is_loss and isinstance(transform, Log) else 0.0
 
 
 def _transform_of(problem: Problem, name: str, values: Floats) -> Transform:

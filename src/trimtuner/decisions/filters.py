@@ -35,18 +35,21 @@ class KeepAll:
 
 @dataclass(frozen=True)
 class ClimbAsEarned:
-    """Candidates that are expected to cost at most a share of what was spent so far, or about the least there is.
+    """Candidates that very likely cost at most a share of what was spent so far, or not much more than the least.
 
     The search starts on small fractions and climbs as it earns it: no single early guess can cost more than the
-    search up to then.
+    search up to then. What counts is not the expected cost but the one that is kept to in nine cases of ten, so that a
+    trial whose price is a guess waits until it is less of one.
     """
 
     share: float
+    times_cheapest: float = 4.0  # where the smallest fraction saves little, the next one must be in reach
 
     def keep(self, outlook: Outlook, score_of: ScoreOf, generator: np.random.Generator) -> Positions:  # noqa: ARG002
-        """Within the limit, or within twice the cheapest."""
-        cost = outlook.effort
-        return np.nonzero(cost <= max(self.share * outlook.belief.spent, 2.0 * float(cost.min())))[0]
+        """Within either limit."""
+        cost = outlook.cautious_effort
+        limit = max(self.share * outlook.belief.spent, self.times_cheapest * float(cost.min()))
+        return np.nonzero(cost <= limit)[0]
 
 
 @dataclass(frozen=True)

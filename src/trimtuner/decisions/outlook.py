@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from trimtuner.arrays import Booleans, Floats, Positions
 from trimtuner.decisions.belief import Belief, Places
@@ -127,11 +127,16 @@ class Outlook:
     @cached_property
     def dearest(self) -> Floats:
         """What each candidate will cost at most, with the confidence that the budget is kept with."""
+        return self._effort_at(self.confidence)
+
+    @cached_property
+    def cautious_effort(self) -> Floats:
+        """What each candidate will cost at most, in nine cases of ten."""
+        return self._effort_at(0.9)
+
+    def _effort_at(self, confidence: float) -> Floats:
         metric = self.belief.effort_metric
-        quantity = self.belief.quantity_of(metric)
-        mean, variance = self.at_candidates(metric)
-        spread = variance + quantity.posterior.noise_variance
-        return quantity.transform.inverse(mean + ndtri(self.confidence) * np.sqrt(spread))
+        return self.belief.effort_at(self.at_candidates(metric), confidence)
 
     @property
     def is_affordable(self) -> Booleans:

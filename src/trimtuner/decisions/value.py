@@ -27,20 +27,19 @@ class ValueOfRecommendation(Acquisition):
     roots: int = 3
 
     def score(self, outlook: Outlook) -> Floats:
-        """Never below 0: knowing more cannot make the best choice worse, but for the error of the quadrature."""
-        targets = outlook.contenders
-        before = float(outlook.value_at_contenders.max())
-        chunk = max(1, _CHUNK_CELLS // len(targets))
-        after = [
-            self._value_after(outlook, slice(start, start + chunk))
-            for start in range(0, len(outlook.candidates), chunk)
-        ]
-        rise = np.concatenate(after) - before
+        """Never below 0: knowing more cannot make the best choice worse. A trial that fails teaches nothing of it."""
+        chunk = max(1, _CHUNK_CELLS // len(outlook.contenders))
+        parts = [slice(start, start + chunk) for start in range(0, len(outlook.candidates), chunk)]
+        rise = np.concatenate([self._rise(outlook, part) for part in parts]) * outlook.running
         # What numerical error alone would leave is no value: 1e-12 over the cost must not choose the trial.
-        return np.where(rise > _ROUNDING * before, rise, 0.0)
+        return np.where(rise > _ROUNDING * float(outlook.value_at_contenders.max()), rise, 0.0)
 
-    def _value_after(self, outlook: Outlook, part: slice) -> Floats:
-        """The expected value of the best contender after the answer of each candidate in the part."""
+    def _rise(self, outlook: Outlook, part: slice) -> Floats:
+        """How much the best contender is expected to beat the present one after the answer of each candidate.
+
+        Both are valued under the same answers: with few roots the mean of a curved value is not the value at the mean,
+        and the difference of the two would count as a gain.
+        """
         belief, names = outlook.belief, outlook.quantity_names
         points, weights = quadrature(self.roots, 1)
         deviations = points[:, 0].tolist()
@@ -52,11 +51,12 @@ class ValueOfRecommendation(Acquisition):
         goal_axis = names.index(belief.quantity_name(belief.problem.goal.metric))
         axes = [names.index(belief.quantity_name(constraint.metric)) for constraint in belief.problem.constraints]
         running = belief.running_at_targets[outlook.contenders]
+        present = int(outlook.value_at_contenders.argmax())
         total = np.zeros(len(worths[0]))
         for roots in itertools.product(range(self.roots), repeat=len(names)):
             met = belief.chance_of_all([chance[roots[axis]] for chance, axis in zip(chances, axes, strict=True)])
             value = worths[roots[goal_axis]] * running * met
-            total += float(np.prod(weights[list(roots)])) * value.max(axis=1)
+            total += float(np.prod(weights[list(roots)])) * (value.max(axis=1) - value[:, present])
         return total
 
 

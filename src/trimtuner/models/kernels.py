@@ -23,6 +23,7 @@ Basis: TypeAlias = Callable[[Floats], Floats]
 
 _ROOT5 = math.sqrt(5.0)
 _BLOCK_CELLS = 32_768
+_OWN_LOG_LENGTH = math.log(0.1)
 
 
 def quadratic_basis(s: Floats) -> Floats:
@@ -154,6 +155,60 @@ class FractionKernel(Kernel):
 
 
 @dataclass(frozen=True)
+class FractionWalk(Kernel):
+    """Brownian motion over the logarithm of the fraction, away from full data; θ = log size.
+
+    What no basis foresees: a curve may bend anywhere on its way, and the farther a fraction is from all of the data,
+    the less it says. Its size is how far sub-samples of this job can be trusted.
+    """
+
+    size: float = 0.5  # prior median of the deviation at a hundredth of the data
+
+    def prior(self, column_count: int) -> Prior:  # noqa: ARG002
+        """About ``size``."""
+        return Prior(np.array([math.log(self.size)]), np.array([0.7]))
+
+    def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
+        """size² min(u, u'), u the distance from full data."""
+        return np.asarray(math.exp(2.0 * theta[0]) * np.minimum.outer(_from_full(rows), _from_full(others)))
+
+    def diagonal(self, theta: Floats, rows: Floats) -> Floats:
+        """size² u."""
+        return math.exp(2.0 * theta[0]) * _from_full(rows)
+
+    def pull_back(self, theta: Floats, rows: Floats, weights: Floats) -> Floats:
+        """∂k/∂log size = 2k."""
+        return np.array([2.0 * float((weights * self.matrix(theta, rows, rows)).sum())])
+
+
+@dataclass(frozen=True)
+class OwnDeparture(Kernel):
+    """What sets a configuration apart from its smooth neighbourhood, at every fraction alike; θ = log size."""
+
+    size: float = 0.2  # prior median of its deviation
+
+    def prior(self, column_count: int) -> Prior:  # noqa: ARG002
+        """About ``size``."""
+        return Prior(np.array([math.log(self.size)]), np.array([0.7]))
+
+    def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
+        """size² exp(-d²/2ℓ²) with an ℓ shorter than the step of most grids."""
+        squared = _scaled_squared_distance(np.full(rows.shape[1] - 1, _OWN_LOG_LENGTH), rows, others)
+        squared *= -0.5
+        np.exp(squared, out=squared)
+        squared *= math.exp(2.0 * theta[0])
+        return squared
+
+    def diagonal(self, theta: Floats, rows: Floats) -> Floats:
+        """size² everywhere."""
+        return np.full(len(rows), math.exp(2.0 * theta[0]))
+
+    def pull_back(self, theta: Floats, rows: Floats, weights: Floats) -> Floats:
+        """∂k/∂log size = 2k."""
+        return np.array([2.0 * float((weights * self.matrix(theta, rows, rows)).sum())])
+
+
+@dataclass(frozen=True)
 class Product(Kernel):
     """The product of two kernels."""
 
@@ -208,6 +263,11 @@ class Sum(Kernel):
         """The same weights for both."""
         one, two = _split(self.left, theta, rows)
         return np.concatenate([self.left.pull_back(one, rows, weights), self.right.pull_back(two, rows, weights)])
+
+
+def _from_full(rows: Floats) -> Floats:
+    """0 at full data, 1 at a hundredth of it."""
+    return -log_basis(rows[:, -1])
 
 
 def _split(left: Kernel, theta: Floats, rows: Floats) -> tuple[Floats, Floats]:

@@ -8,12 +8,15 @@ from enum import Enum
 from typing import TypeAlias, TypedDict, Unpack
 
 from trimtuner.decisions.acquisition import Acquisition
+from trimtuner.decisions.belief import Belief
 from trimtuner.decisions.designs import Design
 from trimtuner.decisions.filters import Filter, KeepAll
 from trimtuner.decisions.incumbents import Incumbent
 from trimtuner.decisions.stopping import Never, Stop
 from trimtuner.errors import InputError
 from trimtuner.models.posterior import Surrogate
+from trimtuner.problem.history import History
+from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import Problem
 
 Need: TypeAlias = Callable[[Problem], str | None]  # what is missing in a problem for the method to serve it
@@ -38,6 +41,7 @@ class _Parts(TypedDict, total=False):
     filter: Filter
     tests: Tests
     takes_snapshots: bool
+    quality_growth: float
     confidence: float
     stop: Stop
     needs: tuple[Need, ...]
@@ -54,6 +58,7 @@ class Recipe:
     filter: Filter = field(default_factory=KeepAll)
     tests: Tests = Tests.ANYWHERE
     takes_snapshots: bool = False  # also after the design, where the space offers them
+    quality_growth: float = 0.0  # that accuracy is expected to have with the data before any evidence; see Belief.learn
     confidence: float = 0.9  # with which a trial must fit what is left of the budget
     stop: Stop = field(default_factory=Never)
     needs: tuple[Need, ...] = ()
@@ -77,6 +82,10 @@ class Recipe:
         if self.tests is Tests.WHERE_MEANT:
             return problem.narrowed_to(problem.target_fractions)
         return problem
+
+    def believe(self, problem: Problem, pool: Pool, history: History, seed: int) -> Belief:
+        """What the method makes of a history, problem and history as it sees them."""
+        return Belief.learn(problem, pool, history, self.surrogate, seed, self.quality_growth)
 
     def tested_fractions(self, problem: Problem) -> tuple[float, ...]:
         """The fractions, of a problem narrowed already, that may be asked."""

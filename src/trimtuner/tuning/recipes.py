@@ -26,6 +26,7 @@ from trimtuner.decisions.incumbents import (
     BestPredictedOfTested,
     MostExpected,
 )
+from trimtuner.decisions.insurance import Insured
 from trimtuner.decisions.lookahead import Lookahead
 from trimtuner.decisions.stopping import LittleImprovement, Never
 from trimtuner.decisions.value import ValueOfRecommendation
@@ -35,8 +36,10 @@ from trimtuner.models.hyperparameters import MostLikely, Sampled
 from trimtuner.models.kernels import (
     Basis,
     FractionKernel,
+    FractionWalk,
     Kernel,
     Matern52,
+    OwnDeparture,
     linear_basis,
     log_basis,
     quadratic_basis,
@@ -55,6 +58,17 @@ def over_fractions(*bases: Basis) -> tuple[Kernel, ...]:
     return tuple(FractionKernel(basis) + Matern52() * FractionKernel(basis) for basis in bases)
 
 
+def learning_trust(*bases: Basis) -> tuple[Kernel, ...]:
+    """The same, but curves may bend as no basis foresees, and configurations differ from all their neighbours.
+
+    How much is learnt from the job: that is how far its sub-samples can be trusted.
+    """
+    return tuple(
+        FractionKernel(basis, slope=2.0) + Matern52() * (FractionKernel(basis) + FractionWalk()) + OwnDeparture()
+        for basis in bases
+    )
+
+
 # No single shape over the fraction suits all jobs: three are fitted, and weighed by their evidence.
 PROCESS = GaussianProcess(over_fractions(log_basis, quadratic_basis, linear_basis), MostLikely())
 SAMPLED_PROCESS = GaussianProcess(over_fractions(quadratic_basis), Sampled(12, thinning=3))  # FABOLAS's
@@ -70,10 +84,16 @@ TRIMTUNER_GP = Recipe(
     incumbent=BestPredictedFeasible(0.90),
 )
 TRIMTUNER_DT = TRIMTUNER_GP.but(surrogate=BaggedTrees())
-TRIMTUNER = TRIMTUNER_GP.but(
+VALUE = (ValueOfRecommendation() / ExpectedCost()).otherwise(InformationAboutBest() / ExpectedCost())
+TRIMTUNER = Recipe(
+    # Whether curves keep to a simple shape on this job, or wander, is for the evidence to say.
+    surrogate=GaussianProcess(
+        over_fractions(log_basis, quadratic_basis) + learning_trust(log_basis, quadratic_basis), MostLikely()
+    ),
+    quality_growth=0.4,
     design=CheapStart(3),
-    filter=ClimbAsEarned(0.3),
-    acquisition=(ValueOfRecommendation() / ExpectedCost()).otherwise(InformationAboutBest() / ExpectedCost()),
+    filter=ClimbAsEarned(0.5),
+    acquisition=Insured(VALUE),
     incumbent=MostExpected(),
     takes_snapshots=True,
 )
@@ -287,7 +307,7 @@ def _lookahead(gain: Acquisition, horizon: int) -> Lookahead:
 
 def _lookahead_of_value(horizon: int) -> Acquisition:
     value = _lookahead(ValueOfRecommendation(), horizon)
-    return value.otherwise(replace(value, gain=InformationAboutBest()))
+    return Insured(value.otherwise(replace(value, gain=InformationAboutBest())))
 
 
 def _at_least(option: str, value: int, least: int) -> int:

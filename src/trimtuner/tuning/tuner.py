@@ -40,7 +40,7 @@ def ask(problem: Problem, recipe: Recipe, history: History, seed: int, belief: B
         _stop_if_enough(recipe, history, None)
         return _trial(pool, history, _random_step(candidates, (seed, history.next_number)), "random")
     if belief is None:
-        belief = Belief.learn(problem, pool, history, recipe.surrogate, seed)
+        belief = recipe.believe(problem, pool, history, seed)
     outlook = _affordable(recipe, belief, candidates, history, (seed, history.next_number))
     chosen = _best_candidate(recipe, recipe.acquisition, outlook, np.random.default_rng([seed, history.next_number, 0]))
     _stop_if_enough(recipe, history, Prospect(outlook, chosen))
@@ -65,7 +65,7 @@ def recommend(recipe: Recipe, belief: Belief, history: History) -> int:
 def believe(problem: Problem, recipe: Recipe, history: History, seed: int) -> Belief:
     """What the method makes of the history."""
     problem, history = _as_seen(problem, recipe, history)
-    return Belief.learn(problem, pool_for(problem, history, seed), history, recipe.surrogate, seed)
+    return recipe.believe(problem, pool_for(problem, history, seed), history, seed)
 
 
 def _as_seen(problem: Problem, recipe: Recipe, history: History) -> tuple[Problem, History]:
