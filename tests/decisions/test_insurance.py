@@ -15,7 +15,7 @@ from decisions.fakes import (
     problem_of,
     space_of,
 )
-from trimtuner.decisions.insurance import Insured
+from trimtuner.decisions.insurance import AtTargets, Insured
 
 COUNT = 3  # configurations, each at two fractions; those on all of the data come last
 FULL_SECONDS = 100.0
@@ -35,7 +35,7 @@ def outlook_after(spent, at_full_data=()):
 
 
 def is_insured(outlook, **parts):
-    return not (Insured(FIRST, SECOND, **parts).score(outlook) == 7.0).all()
+    return not (Insured(FIRST, AtTargets(SECOND), **parts).score(outlook) == 7.0).all()
 
 
 def test_the_price_of_a_full_run_is_free():
@@ -56,7 +56,7 @@ def test_share_and_free_runs_are_as_told():
 
 def test_only_targets_count_when_it_is_due():
     outlook = outlook_after(spent=200.0)
-    scores = Insured(FIRST, SECOND).score(outlook)
+    scores = Insured(FIRST, AtTargets(SECOND)).score(outlook)
     is_full = outlook.candidates.fractions == 1.0
     assert (scores[~is_full] == 0.0).all()
     np.testing.assert_array_equal(scores[is_full], (1.0 + np.arange(2 * COUNT))[is_full])

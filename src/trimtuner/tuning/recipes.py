@@ -26,7 +26,7 @@ from trimtuner.decisions.incumbents import (
     BestPredictedOfTested,
     MostExpected,
 )
-from trimtuner.decisions.insurance import Insured
+from trimtuner.decisions.insurance import AtTargets, Insured
 from trimtuner.decisions.lookahead import Lookahead
 from trimtuner.decisions.stopping import LittleImprovement, Never
 from trimtuner.decisions.value import ValueOfRecommendation
@@ -84,7 +84,12 @@ TRIMTUNER_GP = Recipe(
     incumbent=BestPredictedFeasible(0.90),
 )
 TRIMTUNER_DT = TRIMTUNER_GP.but(surrogate=BaggedTrees())
-VALUE = (ValueOfRecommendation() / ExpectedCost()).otherwise(InformationAboutBest() / ExpectedCost())
+# When no single trial can change the recommendation: the best hope on all of the data, if it can be afforded yet.
+VALUE = (
+    (ValueOfRecommendation() / ExpectedCost())
+    .otherwise(AtTargets(ConstrainedImprovement()))
+    .otherwise(InformationAboutBest() / ExpectedCost())
+)
 TRIMTUNER = Recipe(
     # Whether curves keep to a simple shape on this job, or wander, is for the evidence to say.
     surrogate=GaussianProcess(
