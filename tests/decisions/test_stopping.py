@@ -433,6 +433,14 @@ def test_when_everything_is_measured_no_trial_is_worth_its_price():
     assert NotWorthItsPrice(1e12).reason(NOTHING_YET, Prospect(outlook, 0)) is not None
 
 
+@pytest.mark.parametrize(("limit", "stops"), [("time <= 0.99s", False), ("time <= 1.01s", True)])
+def test_as_long_as_nothing_seems_feasible_it_never_stops(limit, stops):
+    """Every run takes a second: a model that is sure that all break the limit sees no gain, and has no answer."""
+    outlook = outlook_on_targets([0.0, 0.0], 1.0, limit, prices=[3600.0] * 2)
+    reason = NotWorthItsPrice(1e-12).reason(NOTHING_YET, Prospect(outlook, 0))
+    assert (reason is not None) is stops
+
+
 def test_it_does_not_judge_a_design():
     assert NotWorthItsPrice(1e-12).reason(NOTHING_YET, None) is None
 

@@ -233,6 +233,24 @@ def test_the_larger_the_walk_the_less_a_small_fraction_says_of_full_data():
 
 
 def test_an_own_departure_is_shared_by_all_fractions_of_a_configuration_and_by_no_other_configuration():
-    kernel, theta = OwnDeparture(), np.array([math.log(0.5)])
-    np.testing.assert_allclose(kernel.matrix(theta, rows_at(0.01), rows_at(0.01, 1.0)), 0.25)
+    """size² + walk² u between a hundredth (u = 1) and itself; size² with full data."""
+    kernel, theta = OwnDeparture(), np.log([0.5, 2.0])
+    np.testing.assert_allclose(kernel.matrix(theta, rows_at(0.01), rows_at(0.01, 1.0)), [[4.25, 0.25]])
     np.testing.assert_allclose(kernel.matrix(theta, rows_at(1.0), rows_at(1.0, column=0.9)), 0.0, atol=1e-9)
+
+
+def test_a_jump_of_one_configuration_says_the_less_of_the_others_the_more_curves_may_walk_on_their_own():
+    rows = np.vstack([rows_at(0.01, 0.1, column=column) for column in (0.0, 0.3, 0.5, 0.8)])
+    jump = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 2.3, 0.0, 0.0])  # the third, at a tenth of the data
+    kernel = Sum(Product(Matern52(), FractionKernel(log_basis)), OwnDeparture())
+
+    def moved(walk):
+        """What the jump adds to the forecast for a neighbour on all of the data."""
+        theta = np.append(kernel.prior(COLUMNS).mean[:-1], math.log(walk))
+        covariance = kernel.matrix(theta, rows, rows) + 0.0025 * np.eye(len(rows))
+        cross = kernel.matrix(theta, rows_at(1.0, column=0.6), rows)
+        return abs(float((cross @ np.linalg.solve(covariance, jump))[0]))
+
+    sizes = [moved(walk) for walk in (0.01, 0.3, 1.0, 3.0)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] < 0.5 * sizes[0]

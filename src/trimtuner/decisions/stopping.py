@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -14,6 +15,8 @@ from trimtuner.decisions.value import value_of_knowing_everything
 from trimtuner.errors import InputError
 from trimtuner.problem.history import History
 from trimtuner.problem.problem import COST, TIME, Problem, parse_quantity
+
+_MORE_LIKELY_THAN_NOT = 0.5
 
 
 @dataclass(frozen=True)
@@ -191,13 +194,23 @@ class NotWorthItsPrice(Stop):
                 "NotWorthItsPrice needs the price of a trial in USD; give the space a cloud or price_per_hour=, or "
                 "tell cost= of every trial"
             )
-        gain = value_of_knowing_everything(prospect.outlook) * (1.0 if self.worth is None else self.worth)
+        gain = gain_of_going_on(prospect.outlook) * (1.0 if self.worth is None else self.worth)
         if gain > prospect.price:
             return None
         return (
             f"knowing everything would be worth {gain:.2g} USD to the recommendation, "
             f"and the next trial costs {prospect.price:.2g}"
         )
+
+
+def gain_of_going_on(outlook: Outlook) -> float:
+    """The value of perfect information, in the goal's units; without bound as long as nothing seems feasible.
+
+    A model that calls everything infeasible sees nothing to gain, but there is nothing yet to stop with either.
+    """
+    if outlook.belief.feasible_at_targets.max() < _MORE_LIKELY_THAN_NOT:
+        return math.inf
+    return value_of_knowing_everything(outlook)
 
 
 def _relative_improvement(outlook: Outlook, best: float) -> float:

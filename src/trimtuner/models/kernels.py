@@ -183,29 +183,36 @@ class FractionWalk(Kernel):
 
 @dataclass(frozen=True)
 class OwnDeparture(Kernel):
-    """What sets a configuration apart from its smooth neighbourhood, at every fraction alike; θ = log size."""
+    """What sets a configuration apart from its neighbours; θ = (log size, log walk).
 
-    size: float = 0.2  # prior median of its deviation
+    A part that is the same at every fraction, and a walk of its own: a single curve may jump, in time above all, and
+    that must not be taken for the way of the whole job.
+    """
+
+    size: float = 0.2  # prior median of the deviation at full data
+    walk: float = 1.0  # prior median of what a hundredth of the data adds to it
 
     def prior(self, column_count: int) -> Prior:  # noqa: ARG002
-        """About ``size``."""
-        return Prior(np.array([math.log(self.size)]), np.array([0.7]))
+        """About ``size`` and ``walk``."""
+        return Prior(np.log([self.size, self.walk]), np.array([0.7, 0.7]))
 
     def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
-        """size² exp(-d²/2ℓ²) with an ℓ shorter than the step of most grids."""
-        squared = _scaled_squared_distance(np.full(rows.shape[1] - 1, _OWN_LOG_LENGTH), rows, others)
-        squared *= -0.5
-        np.exp(squared, out=squared)
-        squared *= math.exp(2.0 * theta[0])
-        return squared
+        """(size² + walk² min(u, u')) exp(-d²/2ℓ²), with an ℓ shorter than the step of most grids."""
+        same, steps = _closeness(rows, others), np.minimum.outer(_from_full(rows), _from_full(others))
+        steps *= math.exp(2.0 * theta[1])
+        steps += math.exp(2.0 * theta[0])
+        same *= steps
+        return same
 
     def diagonal(self, theta: Floats, rows: Floats) -> Floats:
-        """size² everywhere."""
-        return np.full(len(rows), math.exp(2.0 * theta[0]))
+        """size² + walk² u."""
+        return math.exp(2.0 * theta[0]) + math.exp(2.0 * theta[1]) * _from_full(rows)
 
     def pull_back(self, theta: Floats, rows: Floats, weights: Floats) -> Floats:
-        """∂k/∂log size = 2k."""
-        return np.array([2.0 * float((weights * self.matrix(theta, rows, rows)).sum())])
+        """Twice each part."""
+        weighed, distance = weights * _closeness(rows, rows), _from_full(rows)
+        steps = float((weighed * np.minimum.outer(distance, distance)).sum())
+        return np.array([2.0 * math.exp(2.0 * theta[0]) * float(weighed.sum()), 2.0 * math.exp(2.0 * theta[1]) * steps])
 
 
 @dataclass(frozen=True)
@@ -263,6 +270,13 @@ class Sum(Kernel):
         """The same weights for both."""
         one, two = _split(self.left, theta, rows)
         return np.concatenate([self.left.pull_back(one, rows, weights), self.right.pull_back(two, rows, weights)])
+
+
+def _closeness(rows: Floats, others: Floats) -> Floats:
+    """1 for a configuration and itself, next to 0 for any two others of most grids."""
+    squared = _scaled_squared_distance(np.full(rows.shape[1] - 1, _OWN_LOG_LENGTH), rows, others)
+    squared *= -0.5
+    return np.exp(squared, out=squared)
 
 
 def _from_full(rows: Floats) -> Floats:

@@ -59,12 +59,12 @@ def over_fractions(*bases: Basis) -> tuple[Kernel, ...]:
 
 
 def learning_trust(*bases: Basis) -> tuple[Kernel, ...]:
-    """The same, but curves may bend as no basis foresees, and configurations differ from all their neighbours.
+    """The same, but curves may bend as no basis foresees, those of neighbours together and each on its own.
 
     How much is learnt from the job: that is how far its sub-samples can be trusted.
     """
     return tuple(
-        FractionKernel(basis, slope=2.0) + Matern52() * (FractionKernel(basis) + FractionWalk()) + OwnDeparture()
+        FractionKernel(basis) + Matern52() * (FractionKernel(basis) + FractionWalk()) + OwnDeparture()
         for basis in bases
     )
 

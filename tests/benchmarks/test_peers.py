@@ -1,0 +1,233 @@
+"""The comparison with other tools: what of it runs without their packages."""
+
+import json
+import re
+
+import pytest
+
+from benchmarks.kept import Kept, unit_of
+from benchmarks.peers.__main__ import main
+from benchmarks.peers.control import SCREENED, RandomSmall
+from benchmarks.peers.entrants import ENTRANTS, entrant_named
+from benchmarks.peers.job import Job, Names, Numbers, Outcome
+from benchmarks.peers.peer import Record
+from benchmarks.peers.report import Group, write_report
+from benchmarks.peers.search import BUDGET_UNITS, MOST_REPEATS, search
+from benchmarks.peers.store import Finished, Search, read_finished, run_one
+from benchmarks.variants import make_variant
+from trimtuner.engines.table import Table
+from trimtuner.front.bench.searches import Trace
+from trimtuner.session.replay import replay
+
+DESCRIPTION = {
+    "configuration": {"lr": "lr", "kind": "kind", "same": "same"},
+    "fraction": {"column": "s"},
+    "metrics": {"accuracy": "acc", "time": "sec"},
+    "price_per_hour": {"column": "usd"},
+    "problem": {"maximize": "accuracy", "constraints": ["cost <= 1.5"]},
+    "failed": "failed",
+}
+FULL_COST = {("0.001", "a"): 1.0, ("0.01", "a"): 1.0, ("1", "a"): 2.0, ("1", "b"): 1.0}
+ACCURACY = {("0.001", "a"): 0.5, ("0.01", "a"): 0.8, ("1", "a"): 0.9, ("1", "b"): 0.7}
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Four configurations (a hole at 0.01 and 0.001 with b), two fractions, cost in proportion to the data."""
+    rows = [
+        {"lr": lr, "kind": kind, "same": "7", "s": str(s), "acc": str(accuracy * s**0.1), "failed": "",
+         "sec": str(3600 * FULL_COST[lr, kind] * s), "usd": "1"}
+        for (lr, kind), accuracy in ACCURACY.items()
+        for s in (0.1, 1.0)
+    ]  # fmt: skip
+    return Table.read("four", rows, DESCRIPTION)
+
+
+@pytest.fixture
+def job(table):
+    return Job(table)
+
+
+class Scripted:
+    """Asks for what it is given, over and over at the end."""
+
+    def __init__(self, proposals):
+        self._proposals = iter(proposals)
+        self._last = None
+        self.told, self.learnt = [], []
+
+    def __call__(self, job, record, seed):  # noqa: ARG002
+        self._record = record
+        return self
+
+    def ask(self):
+        self._last = next(self._proposals, self._last)
+        return self._last
+
+    def tell(self, outcome):
+        self.told.append((outcome.position, outcome.fraction))
+
+    def learn(self, outcome):
+        self.learnt.append((outcome.position, outcome.fraction))
+
+    def recommend(self):
+        return self._record.best_at_any_fraction()
+
+
+def outcome(job, position, fraction):
+    return job.measure((position, fraction))
+
+
+def test_parameters_have_types_and_constants_are_none(job):
+    rate, kind = job.parameters
+    assert isinstance(rate, Numbers)
+    assert rate.places == pytest.approx((0.0, 1 / 3, 1.0))
+    assert kind == Names("kind", ("a", "b"))
+
+
+def test_a_wish_goes_to_the_nearest_configuration_of_the_same_name(job):
+    assert job.nearest({"lr": 0.3, "kind": "a"}) == 1
+    assert job.nearest({"lr": 0.0, "kind": "b"}) == 3
+    for position in range(job.count):
+        assert job.nearest(job.wish_for(position)) == position
+
+
+def test_fractions_are_near_in_logs(job):
+    assert job.nearest_fraction(1 / 3) == 1.0
+    assert job.nearest_fraction(0.3) == 0.1
+
+
+def test_accuracy_c_scales_by_the_limit_and_a_failure_is_worth_nothing(job):
+    assert job.accuracy_c(outcome(job, 2, 1.0)) == pytest.approx(0.9 * 1.5 / 2.0)
+    assert job.accuracy_c(outcome(job, 0, 1.0)) == pytest.approx(0.5)
+    assert job.accuracy_c(Outcome(0, 1.0, None, {"time": 1.0, "cost": 1.0}, 1.0)) == 0.0
+
+
+def test_a_cost_on_a_share_of_the_data_is_scaled_up(job):
+    seen = outcome(job, 2, 0.1)
+    assert job.is_feasible(seen)
+    assert not job.is_feasible(job.extrapolated(seen))
+    assert job.is_feasible(job.extrapolated(seen, exponent=0.1))
+
+
+def test_a_measured_feasible_one_is_recommended_before_a_hopeful_one(job):
+    record = Record(job)
+    assert record.best_at_any_fraction() is None
+    record.add(outcome(job, 2, 1.0))  # over the limit
+    record.add(outcome(job, 1, 0.1))
+    assert record.best_at_full_data() == 2
+    assert record.best_at_any_fraction() == 1
+    record.add(outcome(job, 3, 1.0))
+    assert record.best_at_full_data() == record.best_at_any_fraction() == 3
+
+
+def test_growth_of_cost_is_learnt_from_pairs(job):
+    record = Record(job)
+    assert record.cost_exponent() == 1.0
+    record.add(Outcome(0, 0.1, 0.5, {}, 1.0))
+    record.add(Outcome(0, 1.0, 0.5, {}, 100.0))
+    assert record.cost_exponent() == pytest.approx(2.0)
+
+
+def test_a_repeat_costs_nothing_and_too_many_end_in_something_new(table):
+    peer = Scripted([(0, 0.1), (0, 0.1), (1, 1.0)])
+    run = search(make_variant("plain", table, 0), peer, seed=0)
+    assert [moment.fraction for moment in run.moments] == [0.1, 1.0, 1.0, 1.0, 1.0]
+    assert run.moments[0].spent == pytest.approx(0.1)
+    assert run.moments[-1].spent == pytest.approx(0.1 + sum(FULL_COST.values()))
+    assert sorted(position for position, _ in peer.learnt) == [0, 2, 3]
+    assert peer.told.count((1, 1.0)) == 1 + 4 * MOST_REPEATS
+    assert run.moments[-1].quality == 1.0
+
+
+def test_a_search_ends_with_the_trial_that_passes_the_budget(table, monkeypatch):
+    monkeypatch.setattr("benchmarks.peers.search.BUDGET_UNITS", 1.0)
+    variant = make_variant("plain", table, 0)
+    run = search(variant, Scripted([(0, 1.0), (1, 1.0), (3, 1.0)]), seed=0)
+    assert unit_of(table) == 1.25
+    assert [moment.spent for moment in run.moments] == [1.0, 2.0]
+
+
+def test_the_control_screens_then_verifies():
+    variant = make_variant("plain", Table.find("digits"), 0)
+    run = search(variant, RandomSmall, seed=1, trials=SCREENED + 3)
+    fractions = [moment.fraction for moment in run.moments]
+    assert set(fractions[:SCREENED]) == {variant.measured.space.fractions[0]}
+    assert set(fractions[SCREENED:]) == {1.0}
+    again = search(variant, RandomSmall, seed=1, trials=SCREENED + 3)
+    assert [moment.config for moment in again.moments] == [moment.config for moment in run.moments]
+
+
+def made_up(peer, seed, qualities, table="made-up"):
+    places = range(1, len(qualities) + 1)
+    trace = Trace(
+        spent=tuple(float(place) for place in places),
+        seconds=tuple(float(place) for place in places),
+        ask_seconds=(0.1,) * len(qualities),
+        quality=tuple(qualities),
+        feasible=(True,) * len(qualities),
+        fraction=(1.0,) * len(qualities),
+    )
+    return Finished(Search(table, "plain", peer, seed, 100, "digest", f"{peer} 1.0"), trace)
+
+
+def test_settling_is_for_good_and_never_counts_as_the_budget():
+    group = Group(
+        entrant_named("dehb"),
+        [made_up("dehb", 0, [0.5, 0.99, 0.8, 0.96, 0.99]), made_up("dehb", 1, [0.92, 0.93])],
+    )
+    assert group.settled(0.90) == [4.0, 1.0]
+    assert group.mean(0.90) == 2.5
+    assert group.count(0.95) == 1
+    assert group.mean(0.99) == (5.0 + BUDGET_UNITS) / 2
+
+
+def test_a_report_comes_from_the_file_alone(tmp_path):
+    kept = Kept(tmp_path / "peers.jsonl")
+    stale = made_up("optuna-tpe", 0, [0.1])
+    other_seed = made_up("smac-mf", 20, [0.99])
+    for one in (stale, made_up("optuna-tpe", 0, [0.5, 0.991]), made_up("trimtuner", 0, [0.995]), other_seed):
+        kept.add(one.search, one.trace.as_plain())
+    with (tmp_path / "peers.jsonl").open("a") as file:
+        file.write('{"key": {"table"')
+    arguments = ["--report-only", "--first-seed", "0", "--cache", str(tmp_path / "peers.jsonl"), "--out", str(tmp_path)]
+    main(arguments)
+    text = (tmp_path / "peers.md").read_text(encoding="utf-8")
+    rows = {row.split("|")[1].strip(): row for row in text.splitlines() if row.startswith("| ") and " (1) " in row}
+    assert "**1** (1)" in rows["trimtuner (default)"]
+    assert "| 2 (1) |" in rows["Optuna TPE with constraints at full data"]
+    assert "five random trials first" in text
+    assert "SMAC3" not in text
+    plot = tmp_path / re.findall(r"\]\(([^)]+)\)", text)[0]
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_of_two_lines_for_one_search_the_later_counts_whatever_its_version(tmp_path):
+    path = tmp_path / "peers.jsonl"
+    lines = []
+    for version, quality in (("1", 0.2), ("2", 0.3)):
+        one = made_up("dehb", 0, [quality])
+        lines.append(json.dumps({"key": {**one.search.identity(), "version": version}, "result": one.trace.as_plain()}))
+    path.write_text("\n".join(lines))
+    assert [one.trace.quality for one in read_finished(path)] == [(0.3,)]
+
+
+def test_an_empty_report_is_no_error(tmp_path):
+    assert write_report([], tmp_path).exists()
+
+
+def test_every_entrant_says_what_was_chosen_for_it():
+    for entrant in ENTRANTS:
+        assert f"`{entrant.name}`" in entrant.choices()
+
+
+def test_our_version_changes_with_our_code():
+    assert re.fullmatch(r"trimtuner \S+ \([0-9a-f]{8}\)", entrant_named("trimtuner").version())
+
+
+def test_a_search_is_kept_with_money_in_units():
+    columns = run_one(Search("digits", "plain", "eic", 3, 4, "digest", "version"))
+    table = Table.find("digits")
+    run = replay(table, "eic", 3, 4, snapshots=False)
+    assert columns["spent"] == pytest.approx([one.spent / unit_of(table) for one in run.moments], rel=1e-4)
+    assert columns["quality"] == pytest.approx([one.quality for one in run.moments], rel=1e-4)
