@@ -2,11 +2,12 @@
 
 PYTHON ?= python3
 VENV := .venv
+VENV_PEERS := .venv-peers
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: help demo test check unit soak bench clean
+.PHONY: help demo test check unit soak bench peers clean
 .DEFAULT_GOAL := help
 
 help:  ## Say what can be made.
@@ -35,6 +36,9 @@ bench: $(VENV)/.dev  ## Measure speed and search quality; prints what docs/perfo
 	$(ONE_THREAD) $(BIN)/python benchmarks/methods.py
 	$(ONE_THREAD) $(BIN)/python benchmarks/quality.py
 
+peers: $(VENV_PEERS)/.installed  ## Replay the tools one would pick instead, into docs/results/peers.md: an hour.
+	$(ONE_THREAD) $(VENV_PEERS)/bin/python -m benchmarks.peers
+
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "trimtuner needs Python 3.11 or newer; say which with make PYTHON=/path/to/python3.11"; exit 1; }
@@ -48,5 +52,12 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(PIP) --editable ".[dev,examples]"
 	@touch $@
 
+# A venv of their own: they are large, and want older versions of what the package uses.
+$(VENV_PEERS)/.installed: benchmarks/peers/requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV_PEERS)
+	$(VENV_PEERS)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--requirement benchmarks/peers/requirements.txt --editable ".[bench]"
+	@touch $@
+
 clean:  ## Remove what was installed and cached here.
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV_PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,193 @@
+"""The report: figures over seeds for every table, plots beside it, and the choices made for each peer."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.kept import PLOTS, write_page
+from benchmarks.peers.entrants import ENTRANTS, Entrant
+from benchmarks.peers.search import BUDGET_UNITS, RULES
+from benchmarks.peers.store import Finished
+from benchmarks.variants import PLAIN, VARIANTS
+from trimtuner.front.bench.curves import Axis, median, percentile, settled, share_of_best, steps
+from trimtuner.front.bench.markdown import number, picture, table
+from trimtuner.front.bench.plots import Curve, Panel, draw_panels
+from trimtuner.front.bench.searches import Trace
+from trimtuner.session.replay import LEVELS
+
+FILE = "peers.md"
+WORSE = 90.0  # the percentile over seeds that is shown beside the median
+QUARTILES = (25.0, 50.0, 75.0)
+PLACES = 200
+
+Place = tuple[str, str]  # table, variant
+
+
+@dataclass(frozen=True)
+class Group:
+    """The searches of one peer on one table, money in units."""
+
+    entrant: Entrant
+    searches: Sequence[Finished]
+
+    @cached_property
+    def traces(self) -> list[Trace]:
+        return [one.trace for one in sorted(self.searches, key=lambda one: one.search.seed)]
+
+    def settled(self, level: float) -> list[float]:
+        """Units until the level was reached for good; infinite for never. The last trial may have passed the budget."""
+        found = [settled(trace, Axis.COST, share_of_best, level) for trace in self.traces]
+        return [one if math.isinf(one) else min(one, BUDGET_UNITS) for one in found]
+
+    def mean(self, level: float) -> float:
+        """Never counts as the whole budget."""
+        return statistics.fmean(min(one, BUDGET_UNITS) for one in self.settled(level))
+
+    def count(self, level: float) -> int:
+        return sum(math.isfinite(one) for one in self.settled(level))
+
+    @property
+    def ask_seconds(self) -> float:
+        asked = [seconds for trace in self.traces for seconds in trace.ask_seconds]
+        return statistics.fmean(asked)
+
+    @property
+    def search_seconds(self) -> float:
+        return statistics.fmean(sum(trace.ask_seconds) for trace in self.traces)
+
+
+def write_report(finished: Sequence[Finished], folder: Path) -> Path:
+    """Write what is finished; the path of the report."""
+    groups = _grouped(finished)
+    paragraphs = [*_head(finished), *_summary(groups)]
+    for place, rows in groups.items():
+        paragraphs += _section(place, rows, folder / PLOTS)
+    paragraphs += _choices(finished)
+    return write_page(folder, FILE, paragraphs)
+
+
+def _grouped(finished: Sequence[Finished]) -> dict[Place, list[Group]]:
+    """Tables by name, the plain form of each first; peers in the order of the entrants."""
+    places = {(one.search.table, one.search.variant) for one in finished}
+    found: dict[Place, list[Group]] = {}
+    for place in sorted(places, key=lambda one: (VARIANTS.index(one[1]), one[0])):
+        here = [one for one in finished if (one.search.table, one.search.variant) == place]
+        rows = [Group(one, [run for run in here if run.search.peer == one.name]) for one in ENTRANTS]
+        found[place] = [row for row in rows if row.searches]
+    return found
+
+
+def _head(finished: Sequence[Finished]) -> list[str]:
+    seeds = {one.search.seed for one in finished}
+    span = f"seeds {min(seeds)} to {max(seeds)}" if seeds else "no seed yet"
+    return [
+        "# The tools one would pick instead",
+        f"Written by `make peers` ({len(finished)} searches, {span}). Money is in units of the mean price of a "
+        "full-data run. What counts is the money spent when the recommendation reached 90, 95 or "
+        "99 % of the best feasible accuracy *for good*, to the end of the search; a search that does not get there "
+        f"counts as {BUDGET_UNITS:g} in the mean, and as never in median and 90th percentile. Quality is Accuracy_C "
+        "(accuracy, scaled by limit / value where a limit is broken) as a share of the best feasible accuracy.",
+        RULES,
+        "Choices for the peers (below) were made on `cnn`, `rnn` and `digits` with seeds below 100, in their favour.",
+    ]
+
+
+def _summary(groups: Mapping[Place, Sequence[Group]]) -> list[str]:
+    """One row for each peer, one column for each table, as far as they are plain."""
+    plain = {name: rows for (name, variant), rows in groups.items() if variant == PLAIN}
+    rows = []
+    for entrant in ENTRANTS:
+        cells = [_short(next((row for row in here if row.entrant is entrant), None)) for here in plain.values()]
+        if any(cells):
+            rows.append([entrant.title, *cells])
+    if not rows:
+        return []
+    return [
+        "## Mean money to 90 / 95 / 99 %",
+        table(["", *plain], rows),
+        "In brackets: how many searches got to 99 %, if not all.",
+    ]
+
+
+def _short(row: Group | None) -> str:
+    if row is None:
+        return ""
+    means = " / ".join(number(row.mean(level), 2) for level in LEVELS)
+    count = row.count(LEVELS[-1])
+    return means if count == len(row.searches) else f"{means} ({count} of {len(row.searches)})"
+
+
+def _section(place: Place, rows: Sequence[Group], plots: Path) -> list[str]:
+    name, variant = place
+    title = name if variant == PLAIN else f"{name}, {variant}"
+    file = f"peers-{name}.png" if variant == PLAIN else f"peers-{name}-{variant}.png"
+    _draw(plots / file, title, rows)
+    header = ["", "seeds"]
+    for level in LEVELS:
+        header += [f"{level:.0%}: mean (settled)", "median / p90"]
+    lines = [[row.entrant.title, str(len(row.searches)), *_figures(row, rows), *_seconds(row)] for row in rows]
+    return [
+        f"## {title}",
+        table([*header, "CPU s per ask", "per search"], lines),
+        picture(
+            f"{PLOTS}/{file}", f"Quality of the recommendation against money spent, one line for each tool, {title}"
+        ),
+    ]
+
+
+def _figures(row: Group, rows: Sequence[Group]) -> list[str]:
+    cells = []
+    for level in LEVELS:
+        mean = number(row.mean(level))
+        if row.mean(level) == min(other.mean(level) for other in rows):
+            mean = f"**{mean}**"
+        values = row.settled(level)
+        cells += [f"{mean} ({row.count(level)})", f"{number(median(values))} / {number(percentile(values, WORSE))}"]
+    return cells
+
+
+def _seconds(row: Group) -> list[str]:
+    return [number(row.ask_seconds, 2), number(row.search_seconds, 2)]
+
+
+def _draw(path: Path, title: str, rows: Sequence[Group]) -> None:
+    first = min(trace.spent[0] for row in rows for trace in row.traces)
+    places = np.geomspace(first, BUDGET_UNITS, PLACES)
+    curves = []
+    for row in rows:
+        found = steps(row.traces, Axis.COST, share_of_best, before=0.0, places=places)
+        low, middle, high = (found.percentile(share) for share in QUARTILES)
+        curves.append(Curve(row.entrant.name, places, middle, low, high))
+    money = "money spent (mean full-data runs)"
+    draw_panels(
+        path,
+        [
+            Panel(title, money, "quality: median, quartiles", curves, is_log_x=True, y_limits=(0.0, 1.02)),
+            Panel(
+                f"{title}: the last tenth", money, "quality", curves, is_log_x=True, y_limits=(0.9, 1.003), level=0.99
+            ),
+        ],
+    )
+
+
+def _choices(finished: Sequence[Finished]) -> list[str]:
+    taking_part = {one.search.peer for one in finished}
+    entrants = [one for one in ENTRANTS if one.name in taking_part]
+    versions = [
+        [one.name, "; ".join(sorted({run.search.version for run in finished if run.search.peer == one.name}))]
+        for one in entrants
+    ]
+    modules = {one.module: one for one in entrants}.values()
+    return [
+        "## Choices made for each",
+        *(entrant.choices() for entrant in modules),
+        "## Versions",
+        table(["", "version"], versions),
+    ]

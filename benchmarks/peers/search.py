@@ -1,0 +1,96 @@
+"""One search of one peer against a table, under the rules of ``trimtuner replay``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks.kept import MOST_TRIALS, unit_of
+from benchmarks.peers.job import Job, Outcome, Proposal
+from benchmarks.peers.peer import FULL, MakePeer, Peer, Record
+from benchmarks.scoring import Scorer
+from benchmarks.variants import Variant
+from trimtuner.session.replay import Moment, Run
+
+BUDGET_UNITS = 20.0  # of the mean price of a full-data run
+MOST_REPEATS = 50
+
+RULES = (
+    f"A search ends after {MOST_TRIALS} trials, or when {BUDGET_UNITS:g} units are spent (the trial that passes the "
+    "budget counts). A trial is one configuration at one fraction. A peer that asks for a trial again gets the same "
+    f"answer for nothing, and it is no trial; after {MOST_REPEATS} such answers in a row, or when a peer has nothing "
+    "more to propose, a random configuration that is new is tried at full data, and the peer is told of it where it "
+    "can be told. A wish that the table does not have goes to the nearest configuration."
+)
+
+
+def search(variant: Variant, make: MakePeer, seed: int, trials: int = MOST_TRIALS) -> Run:
+    """Trials until the budget is spent, a recommendation after each."""
+    job, scorer = Job(variant.measured), Scorer(variant.truth)
+    record = Record(job)
+    peer = make(job, record, seed)
+    loop = _Loop(job, record, peer, np.random.default_rng([seed, 3]))
+    limit = BUDGET_UNITS * unit_of(variant.measured)
+    moments: list[Moment] = []
+    spent = seconds = 0.0
+    started = time.process_time()
+    for outcome in loop.new_outcomes():
+        recommended = peer.recommend()
+        asking = time.process_time() - started
+        spent += outcome.cost
+        seconds += outcome.metrics.get("time", 0.0)
+        config = {} if recommended is None else dict(job.configuration(recommended))
+        moments.append(
+            Moment(
+                spent=spent,
+                quality=scorer.quality(config) if config else 0.0,
+                config=config,
+                recommended_fraction=FULL,
+                fraction=outcome.fraction,
+                time=seconds,
+                ask_seconds=asking,
+                chance_feasible=0.0,  # the peers do not say
+                is_feasible=bool(config) and scorer.is_feasible(config),
+            )
+        )
+        if len(moments) >= trials or spent >= limit:
+            break
+        started = time.process_time()
+    return Run(seed, tuple(moments))
+
+
+class _Loop:
+    """Ask, measure, tell; repeats are answered from memory."""
+
+    def __init__(self, job: Job, record: Record, peer: Peer, generator: np.random.Generator) -> None:
+        self._job, self._record, self._peer, self._generator = job, record, peer, generator
+
+    def new_outcomes(self) -> Iterator[Outcome]:
+        """Until everything is measured at full data."""
+        while True:
+            proposal = self._ask_for_something_new()
+            if proposal is not None:
+                outcome = self._measure(proposal)
+                self._peer.tell(outcome)
+            else:
+                untested = [one for one in range(self._job.count) if (one, FULL) not in self._record.outcomes]
+                if not untested:
+                    return
+                outcome = self._measure((int(self._generator.choice(untested)), FULL))
+                self._peer.learn(outcome)
+            yield outcome
+
+    def _ask_for_something_new(self) -> Proposal | None:
+        for _ in range(MOST_REPEATS):
+            proposal = self._peer.ask()
+            if proposal is None or proposal not in self._record.outcomes:
+                return proposal
+            self._peer.tell(self._record.outcomes[proposal])
+        return None
+
+    def _measure(self, proposal: Proposal) -> Outcome:
+        outcome = self._job.measure(proposal)
+        self._record.add(outcome)
+        return outcome
