@@ -96,9 +96,7 @@ class Watch(Stop):
     def reason(self, history: History, prospect: Prospect | None) -> str | None:  # noqa: ARG002
         """Nothing is seen while the design goes on."""
         self.seen.append(
-            (math.nan, math.nan)
-            if prospect is None
-            else (gain_of_going_on(prospect.outlook), prospect.price)
+            (math.nan, math.nan) if prospect is None else (gain_of_going_on(prospect.outlook), prospect.price)
         )
         return None
 

@@ -2,8 +2,9 @@
 
 Both choose among the configurations of the table, never one twice. Numbers are scaled to 0 to 1 (in logs where they
 span much), names are one-hot, and in their favour the known price is an input too, in logs. Models are the library's
-own with their default priors, refitted at every step up to 20 observations and at every third later, from the last
-hyper-parameters, for at most 15 iterations (60 at every step took five times as long and did no better).
+own with their default priors, refitted at every step up to 20 observations and at every third (fifth for `botorch-mf`)
+later, from the last hyper-parameters, for at most 15 iterations (60 at every step took five times as long and did no
+better).
 
 `botorch`: a `SingleTaskGP` for accuracy and the log of each limited metric; `LogConstrainedExpectedImprovement` over
 all configurations, `LogProbabilityOfFeasibility` while none is known to be feasible. In its favour three random trials
@@ -47,6 +48,7 @@ MOST_ITERATIONS = 15
 FEW_OBSERVATIONS = 20
 OVER_LIMIT_BY_FAILURE = 2.0
 LIKELY = 0.5
+HOPELESS = 0.01
 TINY = 1e-12
 
 torch.set_num_threads(1)
@@ -55,18 +57,22 @@ warnings.filterwarnings("ignore", module="botorch|gpytorch|linear_operator")
 
 
 class Fitter:
-    """Fits models one after the other, each starting from the last one's hyper-parameters."""
+    """Fits models one after the other, each starting from the last one's hyper-parameters.
 
-    def __init__(self) -> None:
+    Every step while there are few observations, later ``every`` so many: fits are most of what a search takes.
+    """
+
+    def __init__(self, every: int) -> None:
+        self._every = every
         self._last: dict[str, Tensor] = {}
 
     def fit(self, model: SingleTaskGP) -> SingleTaskGP:
-        """Every step while there are few observations, every third one later: a fit is most of what a step takes."""
+        """Ready to predict."""
         for name, parameter in model.named_parameters():
             if name in self._last:
                 parameter.data = self._last[name].clone()
         count = model.train_targets.shape[-1]
-        if not self._last or count <= FEW_OBSERVATIONS or count % 3 == 0:
+        if not self._last or count <= FEW_OBSERVATIONS or count % self._every == 0:
             likelihood = ExactMarginalLogLikelihood(model.likelihood, model)
             fit_gpytorch_mll_scipy(likelihood, options={"maxiter": MOST_ITERATIONS})
         self._last = {name: parameter.data for name, parameter in model.named_parameters()}
@@ -80,7 +86,7 @@ class ConstrainedImprovement:
         torch.manual_seed(seed)
         self._job, self._record = job, record
         self._rows = torch.tensor(job.features)
-        self._fitter = Fitter()
+        self._fitter = Fitter(every=3)
         self._first = [int(one) for one in np.random.default_rng(seed).permutation(job.count)[:FIRST_TRIALS]]
 
     def ask(self) -> Proposal | None:
@@ -133,7 +139,7 @@ class MultiFidelityEntropy:
     def __init__(self, job: Job, record: Record, seed: int) -> None:
         torch.manual_seed(seed)
         self._job, self._record = job, record
-        self._fitters = (Fitter(), Fitter())
+        self._fitters = (Fitter(every=5), Fitter(every=5))
         self._order = [int(one) for one in np.random.default_rng(seed).permutation(job.count)]
         self._belief: Belief | None = None
 
@@ -147,7 +153,8 @@ class MultiFidelityEntropy:
             for position in range(self._job.count)
             if (position, fraction) not in self._record.outcomes
         ]
-        return waiting[int(self._belief.scores(waiting).argmax())] if waiting else None
+        promising = self._belief.drop_hopeless(waiting)
+        return promising[int(self._belief.scores(promising).argmax())] if promising else None
 
     def tell(self, outcome: Outcome) -> None:  # noqa: ARG002 (all is in the record)
         seen = list(self._record.outcomes.values())
@@ -178,6 +185,11 @@ class Belief:
         self._logs = fitters[1].fit(SingleTaskGP(inputs, values.clamp_min(TINY).log()))
         with torch.no_grad():
             self._chances = self._chances_at_full_data()
+
+    def drop_hopeless(self, proposals: Sequence[Proposal]) -> list[Proposal]:
+        """Those with a hundredth of the best chance at least: others do not win, and scoring takes time."""
+        best = max((float(self._chances[position]) for position, _ in proposals), default=0.0)
+        return [one for one in proposals if self._chances[one[0]] >= HOPELESS * best]
 
     @torch.no_grad()
     def scores(self, proposals: Sequence[Proposal]) -> Tensor:
