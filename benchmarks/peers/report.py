@@ -96,9 +96,9 @@ def _head(finished: Sequence[Finished]) -> list[str]:
         "(accuracy, scaled by limit / value where a limit is broken) as a share of the best feasible accuracy.",
         RULES,
         "Choices for the peers (below) were made on `cnn`, `rnn` and `digits` with seeds below 100, in their favour. "
-        "The default of trimtuner was chosen on `cnn`, `rnn`, `digits`, `flights`, `linear` and made-up jobs, with seeds "
-        "below 1000. `kernel`, `epochs` and `forest` took no part: two to four searches of an earlier form on each were seen "
-        "before its last changes, and nothing was chosen by them.",
+        "The default of trimtuner was chosen on `cnn`, `rnn`, `digits`, `flights`, `linear` and made-up jobs, with "
+        "seeds below 1000. `kernel`, `epochs` and `forest` took no part: two to four searches of an earlier form on "
+        "each were seen before its last changes, and nothing was chosen by them.",
     ]
 
 

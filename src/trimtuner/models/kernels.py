@@ -23,6 +23,7 @@ Basis: TypeAlias = Callable[[Floats], Floats]
 
 _ROOT5 = math.sqrt(5.0)
 _BLOCK_CELLS = 32_768
+_LARGE_BLOCK_CELLS = 262_144
 _OWN_LOG_LENGTH = math.log(0.1)
 
 
@@ -198,11 +199,17 @@ class OwnDeparture(Kernel):
 
     def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
         """(size² + walk² min(u, u')) exp(-d²/2ℓ²), with an ℓ shorter than the step of most grids."""
-        same, steps = _closeness(rows, others), np.minimum.outer(_from_full(rows), _from_full(others))
-        steps *= math.exp(2.0 * theta[1])
-        steps += math.exp(2.0 * theta[0])
-        same *= steps
-        return same
+        size, walk = np.exp(2.0 * theta)
+        near, far = _from_full(rows), _from_full(others)
+        result = np.empty((len(rows), len(others)))
+        block = max(1, _LARGE_BLOCK_CELLS // max(len(others), 1))
+        for start in range(0, len(rows), block):
+            part = slice(start, start + block)
+            cells = np.minimum.outer(near[part], far, out=result[part])
+            cells *= walk
+            cells += size
+            cells *= _closeness(rows if block >= len(rows) else rows[part], others)
+        return result
 
     def diagonal(self, theta: Floats, rows: Floats) -> Floats:
         """size² + walk² u."""
