@@ -1,9 +1,11 @@
 """`dehb`: DEHB (differential evolution within Hyperband), by ask and tell.
 
 Parameters, fidelities (eta = 3), loss, failures and recommendation as for `smac-mf`, with the same help: floats from 0
-to 1 (ordered steps did worse), 1 - Accuracy_C with cost and time scaled up in proportion to the data (scaling by the
-growth seen so far did no better), a recommendation from the highest fraction until one is measured within the limits at
-full data.
+to 1 (40 seeds: ordered steps did worse on cnn and digits, and better at 99 % on rnn; type and number of machines as one
+step by price did better than floats at 99 % on cnn, worse on rnn and digits), 1 - Accuracy_C with cost and time scaled
+up in proportion to the data (scaling by the growth seen so far was a little better on cnn and worse on rnn and digits;
+no scaling was far worse), a recommendation from the highest fraction until one is measured within the limits at full
+data.
 """
 
 from __future__ import annotations

@@ -95,7 +95,8 @@ def _head(finished: Sequence[Finished]) -> list[str]:
         f"counts as {BUDGET_UNITS:g} in the mean, and as never in median and 90th percentile. Quality is Accuracy_C "
         "(accuracy, scaled by limit / value where a limit is broken) as a share of the best feasible accuracy.",
         RULES,
-        "Choices for the peers (below) were made on `cnn`, `rnn` and `digits` with seeds below 100, in their favour. "
+        "Choices for the peers (below) were made on `cnn`, `rnn` and `digits` with seeds below 40, in their favour, "
+        "by trying a few forms of each and keeping the best overall. "
         "The default of trimtuner was chosen on `cnn`, `rnn`, `digits`, `flights`, `linear` and made-up jobs, with "
         "seeds below 1000. `kernel`, `epochs` and `forest` took no part: two to four searches of an earlier form on "
         "each were seen before its last changes, and nothing was chosen by them.",
