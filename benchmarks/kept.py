@@ -21,9 +21,9 @@ from typing import Protocol, TypeVar
 from trimtuner import __version__
 from trimtuner.engines.table import Table, known_tables
 from trimtuner.errors import InputError
-from trimtuner.front.bench.cache import _ends_with_newline  # private, but of this repository
+from trimtuner.front.bench.cache import ends_with_newline
 from trimtuner.front.bench.jobs import digest
-from trimtuner.front.bench.runner import _progress, _workers
+from trimtuner.front.bench.runner import progress, workers
 from trimtuner.problem.problem import Constraint
 from trimtuner.tuning.recipes import recipe_named
 
@@ -70,7 +70,7 @@ class Kept:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         line = json.dumps({"key": key, "result": result}, separators=(",", ":"))
         with self._path.open("ab") as file:
-            torn = file.tell() > 0 and not _ends_with_newline(self._path)
+            torn = file.tell() > 0 and not ends_with_newline(self._path)
             file.write(("\n" if torn else "").encode() + line.encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -89,7 +89,7 @@ def run_missing(
     if not missing:
         return
     failures: list[str] = []
-    with _progress(len(searches) - len(missing), len(searches)) as show, _workers(processes) as pool:
+    with progress(len(searches) - len(missing), len(searches)) as show, workers(processes) as pool:
         futures: dict[Future[Columns], AnySearch] = {pool.submit(run, one): one for one in missing}
         for future in as_completed(futures):
             search, error = futures.pop(future), future.exception()

