@@ -119,6 +119,14 @@ def test_what_is_proven_gives_way_to_a_forecast_that_is_better_beyond_doubt(rule
 
 
 @BOTH
+def test_what_is_proven_stays_against_what_will_more_likely_break_a_limit_than_not(rule):
+    """20 would be better beyond any doubt, if it were within the limits; the chance of that is 0.4."""
+    seen = [measurement(0, 1.0, score=10.0, time=0.5)]
+    assert rule.choose(belief_about([10.0, 20.0], [0.99, 0.4], seen)) == 0
+    assert rule.choose(belief_about([10.0, 40.0], [0.99, 0.6], seen)) == 1
+
+
+@BOTH
 def test_a_better_measurement_replaces_what_was_proven_at_once(rule):
     seen = [measurement(0, 1.0, score=10.0, time=0.5), measurement(1, 1.0, score=10.1, time=0.5)]
     assert rule.choose(belief_about([10.0, 10.1], [0.99, 0.99], seen)) == 1

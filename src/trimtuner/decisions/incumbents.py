@@ -12,6 +12,7 @@ from trimtuner.decisions.belief import Belief
 from trimtuner.problem.history import Measurement
 from trimtuner.problem.problem import Problem
 
+_MORE_LIKELY_THAN_NOT = 0.5
 _BEYOND_DOUBT = 1.645  # deviations: better in 95 % of cases
 _MARGIN = 0.005  # a recommendation changes for more than this share of its worth
 
@@ -133,13 +134,16 @@ def _steady_best(belief: Belief, scores: Floats, previous: int | None) -> int:
 def _unless_proven(belief: Belief, challenger: int) -> int:
     """The challenger, unless a target that was measured within all limits is not beaten by it beyond doubt.
 
-    What is proven gives way to evidence, not to a forecast that is a hair better and may yet break a limit.
+    What is proven gives way to evidence, not to a forecast that is a hair better and may yet break a limit; and never
+    to what will more likely break one than not, however good it would be.
     """
     mean, variance = belief.goal_at_targets
     proven = [target for target in belief.measured_targets if belief.feasible_at_targets[target] == 1.0]
     if not proven or challenger in proven:
         return challenger
     best = max(proven, key=lambda target: mean[target])
+    if belief.feasible_at_targets[challenger] < _MORE_LIKELY_THAN_NOT:
+        return best
     return challenger if mean[challenger] - mean[best] >= _BEYOND_DOUBT * np.sqrt(variance[challenger]) else best
 
 
