@@ -26,10 +26,10 @@ check: $(VENV)/.dev  ## Format, lint, types, and the arrows between rooms.
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev  ## The test suite, without its long forms.
-	$(ONE_THREAD) $(BIN)/pytest -n 2 -m "not slow"
+	$(ONE_THREAD) $(BIN)/pytest -n 3 --dist loadgroup -m "not slow"  # three on two cores: tests of engines mostly wait
 
 soak: $(VENV)/.dev  ## The long forms of the promises.
-	$(ONE_THREAD) $(BIN)/pytest -n 2 -m slow --timeout 3600
+	$(ONE_THREAD) $(BIN)/pytest -n 2 --dist loadgroup -m slow --timeout 3600
 
 bench: $(VENV)/.dev  ## Measure speed and search quality; prints what docs/performance.md reports.
 	$(ONE_THREAD) $(BIN)/python benchmarks/speed.py

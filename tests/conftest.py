@@ -1,6 +1,43 @@
-"""One hypothesis profile for all rooms: the same examples in every run, and no deadline on a shared machine."""
+"""One hypothesis profile for all rooms: the same examples in every run, and no deadline on a shared machine.
 
+And a PostgreSQL server for those that need one: one a process, started when first asked for.
+"""
+
+import importlib.util
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
+
+from postgres_server import NOT_HERE, PostgresServer, find_binaries, running_server
 
 settings.register_profile("trimtuner", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("trimtuner")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A server that many tests share: each takes a database of its own, and none stops it."""
+    yield from _server()
+
+
+@pytest.fixture
+def own_postgres_server() -> Iterator[PostgresServer]:
+    """A server that the test may stop."""
+    yield from _server()
+
+
+@pytest.fixture
+def postgres_address(postgres_server: PostgresServer) -> str:
+    """The address of a fresh database."""
+    return postgres_server.address(postgres_server.new_database())
+
+
+def _server() -> Iterator[PostgresServer]:
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip(NOT_HERE)
+    if importlib.util.find_spec("psycopg") is None:
+        pytest.skip("psycopg is not installed; install trimtuner[postgres]")
+    with running_server(binaries) as server:
+        yield server

@@ -25,6 +25,7 @@ PUBLIC = {
     "Recommendation",
     "SearchOver",
     "Space",
+    "Spot",
     "Study",
     "Trial",
     "TrimTunerError",

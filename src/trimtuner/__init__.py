@@ -11,23 +11,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trimtuner.decisions.stopping import AfterMoney, AfterTime, AfterTrials, LittleImprovement, NotWorthItsPrice
     from trimtuner.errors import InputError, NoAnswer, SearchOver, TrimTunerError
-    from trimtuner.problem.cloud import VM, Cloud
+    from trimtuner.problem.cloud import Cloud
     from trimtuner.problem.history import History, Trial
     from trimtuner.problem.parameters import Choice, Float, Int
     from trimtuner.problem.space import Space
-    from trimtuner.session.recommendation import Estimate, Recommendation
+    from trimtuner.problem.vms import VM, Spot
     from trimtuner.session.study import Study
+    from trimtuner.tuning.recommendation import Estimate, Recommendation
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "VM": "problem.cloud",
+    "VM": "problem.vms",
     "AfterMoney": "decisions.stopping",
     "AfterTime": "decisions.stopping",
     "AfterTrials": "decisions.stopping",
     "Choice": "problem.parameters",
     "Cloud": "problem.cloud",
-    "Estimate": "session.recommendation",
+    "Estimate": "tuning.recommendation",
     "Float": "problem.parameters",
     "History": "problem.history",
     "InputError": "errors",
@@ -35,9 +36,10 @@ _HOMES = {
     "LittleImprovement": "decisions.stopping",
     "NoAnswer": "errors",
     "NotWorthItsPrice": "decisions.stopping",
-    "Recommendation": "session.recommendation",
+    "Recommendation": "tuning.recommendation",
     "SearchOver": "errors",
     "Space": "problem.space",
+    "Spot": "problem.vms",
     "Study": "session.study",
     "Trial": "problem.history",
     "TrimTunerError": "errors",
@@ -61,6 +63,7 @@ __all__ = [
     "Recommendation",
     "SearchOver",
     "Space",
+    "Spot",
     "Study",
     "Trial",
     "TrimTunerError",

@@ -20,9 +20,9 @@ import pytest
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local engine needs Linux")
 
 from trimtuner.engines.local import engine as engine_module  # noqa: E402
-from trimtuner.engines.local import files, processes  # noqa: E402
 from trimtuner.engines.local.engine import LocalEngine  # noqa: E402
-from trimtuner.engines.protocol import LOST, STOPPED, TIMEOUT, EngineTrouble, Launch  # noqa: E402
+from trimtuner.engines.minding import files, processes, starting  # noqa: E402
+from trimtuner.engines.protocol import LOST, STOPPED, TIMEOUT, EngineTrouble, Launch, reap  # noqa: E402
 from trimtuner.errors import InputError  # noqa: E402
 
 JOB = Path(__file__).parent / "jobs" / "job.py"
@@ -82,13 +82,13 @@ def kill_minder(handle: str) -> None:
 
 def test_the_minder_imports_nothing_heavy() -> None:
     heavy = "{'numpy', 'scipy', 'dataclasses', 'asyncio', 'logging'}"
-    program = f"import sys, trimtuner.engines.local.minder; print(*({heavy} & sys.modules.keys()))"
+    program = f"import sys, trimtuner.engines.minding.minder; print(*({heavy} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True).stdout.split() == []
 
 
 def test_the_words_of_the_minder_are_those_of_the_protocol() -> None:
     from trimtuner.engines import protocol
-    from trimtuner.engines.local import minder
+    from trimtuner.engines.minding import minder
 
     for word in ("EXIT", "SIGNAL", "OUT_OF_MEMORY", "TIMEOUT", "LOST", "STOPPED"):
         assert getattr(minder, f"_{word}") == getattr(protocol, word)
@@ -116,7 +116,7 @@ def test_the_command_dies_with_its_minder_though_nobody_looks(engine: LocalEngin
 
 
 def test_a_command_whose_minder_died_before_it_was_bound_to_it_does_not_run() -> None:
-    program = "from trimtuner.engines.local.minder import _prepare_command; _prepare_command(0, []); print('runs')"
+    program = "from trimtuner.engines.minding.minder import _prepare_command; _prepare_command(0, []); print('runs')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
 
@@ -155,7 +155,7 @@ def check_minder_killed_at(engine: LocalEngine, tmp_path: Path, trial: int, dela
         starting = pool.submit(engine.start, job)
         time.sleep(delay)
         for tagged in processes.tagged_processes():
-            is_minder = b"trimtuner.engines.local.minder" in command_line(tagged.process.pid)
+            is_minder = b"trimtuner.engines.minding.minder" in command_line(tagged.process.pid)
             if tagged.folder == folder and is_minder:
                 processes.send(tagged.process, signal.SIGKILL)
         try:
@@ -249,7 +249,7 @@ def test_an_attempt_that_was_recorded_and_never_begun_is_started_by_the_next_sta
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine_module, "_start_minder", die)
+        patch.setattr(starting, "_start_minder", die)
         with pytest.raises(KeyboardInterrupt):
             engine.start(job)
     (found,) = engine.find(job.study)
@@ -323,7 +323,7 @@ def test_orphans_whose_folder_is_gone_are_found_and_reaped(engine: LocalEngine, 
     shutil.rmtree(handle)
     (found,) = engine.find(job.study)
     assert (found.trial, found.handle, found.is_running) == (9, handle, True)
-    assert engine.reap(job.study, known=[]) == [found]
+    assert reap(engine, job.study, known=[]) == [found]
     assert not any(is_alive(pid) for pid in pids)
     assert engine.find(job.study) == []
 
@@ -334,7 +334,7 @@ def test_reap_spares_what_the_record_knows_and_other_studies(engine: LocalEngine
     for job in (*jobs, other):
         engine.start(job)
     known, unknown, foreign = (pids_of(job, 1)[0] for job in (*jobs, other))
-    ended = engine.reap(jobs[0].study, known=[(1, 1)])
+    ended = reap(engine, jobs[0].study, known=[(1, 1)])
     assert [one.trial for one in ended] == [2]
     assert is_alive(known)
     assert is_alive(foreign)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtuner.engines.local import metrics, output
-from trimtuner.engines.local.metrics import Lines, Reports, parse_metrics
-from trimtuner.engines.local.output import Blotter, Log, MetricsFile
+from trimtuner.engines.minding import metrics, output
+from trimtuner.engines.minding.metrics import Lines, Reports, parse_metrics
+from trimtuner.engines.minding.output import Blotter, Log, MetricsFile
 
 SECRETS = ["abcabd", "abcabdabc", "first-line\nsecond-line"]
 

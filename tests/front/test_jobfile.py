@@ -10,7 +10,8 @@ from trimtuner.front.jobfile.faults import JobFileError
 from trimtuner.front.jobfile.job import Budget, Job, problem_of
 from trimtuner.front.jobfile.load import load_job
 from trimtuner.front.jobfile.tree import plain_scalar
-from trimtuner.problem.cloud import built_in_catalog
+from trimtuner.front.studies import JobStudy
+from trimtuner.problem.catalog import built_in_catalog
 from trimtuner.problem.parameters import Choice, Float, Int
 
 DESIGN = """\
@@ -203,6 +204,40 @@ def test_machines_may_stand_in_a_csv_of_ones_own(tmp_path):
     assert job.space.price_per_hour({"rate": 0.1, "vm_type": "b1", "vm_count": 2}) == 2.0
 
 
+@pytest.mark.parametrize(
+    ("catalog", "region", "vm_type", "price"),
+    [
+        ("builtin", "", "t2.small", 0.023),
+        ("aws", ", region: eu-west-1", "t2.small", 0.025),
+        ("azure", "", "Standard_D4s_v3", 0.192),
+        ("azure", ", region: westeurope", "Standard_D4s_v3", 0.24),
+        ("gcp", "", "n1-standard-4", 4 * 0.031611 + 15 * 0.004237),
+        ("own.csv", ", region: there", "a", 0.7),
+    ],
+)
+def test_a_catalogue_has_a_price_for_each_region(tmp_path, catalog, region, vm_type, price):
+    (tmp_path / "own.csv").write_text(
+        "region,vm_type,vcpus,memory_gib,price_per_hour\nhere,a,2,4,0.5\nthere,a,2,4,0.7\n"
+    )
+    job = job_of(tmp_path, SMALL + f"cloud: {{catalog: {catalog}{region}, vm_type: {vm_type}}}\n")
+    found = job.space.price_per_hour({"rate": 0.1, "vm_type": vm_type, "vm_count": 1})
+    assert found == pytest.approx(price, rel=1e-5)
+
+
+def test_spot_is_described_for_all_machines_or_for_each(tmp_path):
+    text = SMALL + (
+        "cloud:\n  catalog: aws\n  vm_type: [t2.small, own]\n  market: [on_demand, spot]\n"
+        "  spot: {discount: 0.6, interruptions_per_hour: 0.05}\n"
+        "  vms:\n    own: {vcpus: 1, memory_gib: 2, price_per_hour: 1, spot_price_per_hour: 0.5,"
+        " spot_interruptions_per_hour: 0.2}\n"
+    )
+    cloud = job_of(tmp_path, text).space.cloud
+    assert cloud is not None
+    assert cloud.vms["t2.small"].spot_price_per_hour == pytest.approx(0.023 * 0.4)
+    assert cloud.vms["t2.small"].spot_interruptions_per_hour == 0.05
+    assert (cloud.vms["own"].spot_price_per_hour, cloud.vms["own"].spot_interruptions_per_hour) == (0.5, 0.2)
+
+
 def test_inline_machines_add_to_the_catalogue_and_replace_its_prices(tmp_path):
     text = SMALL + (
         "cloud:\n  catalog: builtin\n  vm_type: [t2.small, t2.medium]\n"
@@ -247,6 +282,14 @@ def test_the_run_section_takes_every_key(tmp_path):
     assert job.run.retries == {"preempted": 5, "oom": 1}
     assert job.run.metrics_file_for(7) == "out/metrics-7.jsonl"
     assert job.storage == tmp_path / "records" / "study.db"
+
+
+@pytest.mark.parametrize("name", ["postgres", "postgresql", "postgresql+psycopg"])
+def test_the_record_may_be_on_a_server_and_logs_are_then_beside_the_job_file(tmp_path, name):
+    job = job_of(tmp_path, SMALL.replace("name: small", f"name: small\nstorage: {name}://me:hunter2@host:5433/studies"))
+    assert str(job.storage) == "postgresql://me@host:5433/studies"
+    assert "hunter2" not in repr(job)
+    assert JobStudy(job).folder == tmp_path / "small.trials"
 
 
 def test_the_memory_may_be_that_of_the_vm_type(tmp_path):

@@ -74,7 +74,7 @@ def test_the_text_has_the_same_numbers_for_a_person(tmp_path):
         "72 candidates",
         "1 to 6 USD per hour",
         "0.5 to 3 USD",
-        "the timeout, and 7 s to end it",
+        "the timeout, and 7 s around it",
         "3 of the dearest",
     ):
         assert piece in text
@@ -137,6 +137,18 @@ def test_what_looks_wrong_is_a_warning(tmp_path, old, new, warning):
     found = validation(job, {})
     assert [warning in text for text in found["warnings"]] == [True], found["warnings"]
     assert "hunter2" not in validate_text(job, {})
+
+
+def test_a_password_in_the_address_of_the_record_is_a_warning_that_does_not_show_it(tmp_path):
+    job = job_of(tmp_path, ("name: priced", "name: priced\nstorage: postgresql://me:hunter2@host/studies"))
+    (warning,) = validation(job, {})["warnings"]
+    assert "PGPASSWORD" in warning
+    assert ".pgpass" in warning
+    told = validate_text(job, {}) + json.dumps(validation(job, {}))
+    assert "postgresql://me@host/studies" in told
+    assert "hunter2" not in told
+    job = job_of(tmp_path, ("name: priced", "name: priced\nstorage: postgresql://me@host/studies"))
+    assert validation(job, {})["warnings"] == []
 
 
 def test_secrets_at_hand_are_looked_for_by_name_and_never_shown(tmp_path):

@@ -1,13 +1,16 @@
 """Trials, outcomes and records to test with, and the one check of everything that must always hold."""
 
 import sqlite3
+import time
 from collections import Counter
 from contextlib import closing
+from pathlib import Path
 
 from trimtuner.problem.history import PREEMPTED, History, Measurement, Outcome, Trial
 from trimtuner.records import Owner, Records, RecordsView
 from trimtuner.records.codec import configuration_key
 from trimtuner.records.money import to_nanos
+from trimtuner.records.schema import PLACES
 
 FRACTIONS = (1 / 60, 0.1, 0.25, 0.5, 1.0)
 DEFINITION = {"space": {"a": [1, 2.0, True, "x"]}}
@@ -33,9 +36,9 @@ def owner(name="me"):
 _OPENED = []
 
 
-def open_records(path):
+def open_records(place):
     """Records that the test need not close."""
-    _OPENED.append(Records(path))
+    _OPENED.append(Records(place))
     return _OPENED[-1]
 
 
@@ -44,26 +47,42 @@ def close_all():
         _OPENED.pop().close()
 
 
-def new_record(path, budget=10.0, name="study"):
-    record = open_records(path).create_or_open(name, DEFINITION, budget)
+def new_record(place, budget=10.0, name="study"):
+    record = open_records(place).create_or_open(name, DEFINITION, budget)
     record.register(owner())
     return record
 
 
-def check_everything(path, name="study"):
+def check_everything(place, name="study"):
     """Whatever happened before, the record is sound: file, events, places, attempts and money; its history."""
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-        places = set(connection.execute("SELECT config_key, fraction FROM places"))
-    with RecordsView(path) as records:
+    if isinstance(place, Path):
+        _check_file(place)
+    with RecordsView(place) as records:
         view = records.open(name)
-        history, status = view.history(), view.status()
+        history, status = _settled(view)
+        with records._reader.transaction() as connection:
+            places = {(row.config_key, row.fraction) for row in connection.execute(PLACES.select())}
         assert [event.sequence for event in view.events()] == list(range(1, status.version + 1))
         assert {(configuration_key(config), fraction) for config, fraction in history.tested()} == places
         _check_trials(history)
         _check_ledger(view.ledger(), history, status, view.open_trials())
     return history
+
+
+def _check_file(path):
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+def _settled(view):
+    """History and status; a server may still be at the last commit of a process that was killed."""
+    while True:
+        before = view.version()
+        time.sleep(0.02)
+        history, status = view.history(), view.status()
+        if before == status.version == view.version():
+            return history, status
 
 
 def _check_trials(history):

@@ -22,10 +22,10 @@ REFUSALS = 10  # for want of money, in a row, after which a racer gives up
 COSTS = (0.1, 0.07, 1 / 3, 0.123456789)
 
 
-def write_until_killed(path, budget, seed, acknowledge):
+def write_until_killed(place, budget, seed, acknowledge):
     """Take over what the last one left, then run trials for ever; say what has returned."""
     generator = random.Random(seed)  # noqa: S311  (no secret)
-    record = Records(path).create_or_open("study", DEFINITION, budget)
+    record = Records(place).create_or_open("study", DEFINITION, budget)
     name = f"writer-{seed}"
     record.register(owner(name))
     for left in record.open_trials():
@@ -50,10 +50,10 @@ def _finish(record, trial, attempt, reserve, generator, acknowledge):
     acknowledge.send(("finished", outcome))
 
 
-def race(path, budget, seed, fractions):
+def race(place, budget, seed, fractions):
     """Claim places that look free, as fast as can be, until the budget or the places are used up."""
     generator = random.Random(seed)  # noqa: S311  (no secret)
-    record = Records(path).create_or_open("study", DEFINITION, budget)
+    record = Records(place).create_or_open("study", DEFINITION, budget)
     name = f"racer-{seed}"
     record.register(owner(name))
     places = {_place(config, fraction): config for config in CONFIGURATIONS for fraction in fractions}
@@ -80,33 +80,33 @@ def _place(config, fraction):
     return frozenset(config.items()), fraction
 
 
-def open_at_once(path, barrier, answer):
+def open_at_once(place, barrier, answer):
     """Make the record and the study in the same instant as others."""
     barrier.wait()
-    with Records(path) as records:
+    with Records(place) as records:
         answer.put(records.create_or_open("study", DEFINITION, 1.0).id)
 
 
-def adopt_at_once(path, barrier, answer, name):
+def adopt_at_once(place, barrier, answer, name):
     """Reach for the same trial in the same instant as others."""
-    with Records(path) as records:
+    with Records(place) as records:
         record = records.open("study")
         record.register(owner(name))
         barrier.wait()
         answer.put((name, record.adopt(0, "me", name)))
 
 
-def hold_a_reading(path, pipe):
+def hold_a_reading(place, pipe):
     """Begin a reading, hold it until told, and say what it saw at both ends."""
-    with RecordsView(path) as records, records._reader.transaction() as connection:
+    with RecordsView(place) as records, records._reader.transaction() as connection:
         pipe.send(len(connection.execute(EVENTS.select()).all()))
         pipe.recv()
         pipe.send(len(connection.execute(EVENTS.select()).all()))
 
 
-def hold_a_writing(path, pipe):
+def hold_a_writing(place, pipe):
     """Begin a writing, hold it until told, and leave without a commit."""
-    with Records(path) as records:
+    with Records(place) as records:
         record = records.open("study")
         with record._change() as change:
             change.log("half written", None, {})

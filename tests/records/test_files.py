@@ -144,6 +144,12 @@ class TestRefused:
 
 
 class TestPlaces:
+    def test_names_of_studies_make_no_files(self, path):
+        records = open_records(path)
+        for name in ("../../etc/passwd", "'; DROP TABLE studies; --"):
+            records.create_or_open(name, {}, None)
+        assert sorted(os.listdir(path.parent)) == ["record.db", "record.db-shm", "record.db-wal"]
+
     def test_an_empty_file_is_a_new_record(self, path):
         path.touch()
         assert open_records(path).names() == []

@@ -1,12 +1,16 @@
 """The contract of money, against a model that adds whole numbers."""
 
-import shutil
-import tempfile
-from pathlib import Path
-
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from record_fakes import DEFINITION, check_everything, close_all, failed, new_record, open_records, succeeded, trial
 
 from trimtuner.records import OverBudget
@@ -20,13 +24,14 @@ def nanos(usd):
 
 
 class Money(RuleBasedStateMachine):
+    def __init__(self, place):
+        super().__init__()
+        self.place = place
+
     @initialize(budget=st.floats(1, 8))
     def begin(self, budget):
-        shared_memory = Path("/dev/shm")  # noqa: S108  (a folder of our own in it; no waiting for the disk)
-        self.folder = tempfile.mkdtemp(dir=shared_memory if shared_memory.is_dir() else None)
-        self.path = Path(self.folder) / "record.db"
         self.budget = budget
-        self.record = new_record(self.path, budget)
+        self.record = new_record(self.place, budget)
         self.spent = 0
         self.asked = 0
         self.open = {}  # number: (attempt, reserve in billionths)
@@ -75,7 +80,7 @@ class Money(RuleBasedStateMachine):
     @rule(more=st.floats(0, 2))
     def raise_the_budget(self, more):
         self.budget += more
-        open_records(self.path).create_or_open("study", DEFINITION, self.budget)
+        open_records(self.place).create_or_open("study", DEFINITION, self.budget)
 
     @invariant()
     def sums_are_right(self):
@@ -90,11 +95,34 @@ class Money(RuleBasedStateMachine):
         return number, attempt, int(share * reserve) / 1e9
 
     def teardown(self):
-        if hasattr(self, "folder"):
+        if hasattr(self, "record"):
             close_all()
-            check_everything(self.path)
-            shutil.rmtree(self.folder)
+            check_everything(self.place)
 
 
-Money.TestCase.settings = settings(max_examples=15, stateful_step_count=20, deadline=None, derandomize=True)
-TestMoney = Money.TestCase
+def test_sums_are_right_and_the_budget_is_kept_whatever_is_claimed_retried_and_finished(new_place):
+    run_state_machine_as_test(
+        lambda: Money(new_place()),
+        settings=settings(max_examples=15, stateful_step_count=20, deadline=None, derandomize=True),
+    )
+
+
+def test_what_a_refused_change_had_entered_is_not_remembered(place):
+    record = new_record(place, budget=1.0)
+    record.claim(trial(0), 0.6, "me")
+    with pytest.raises(OverBudget):
+        record.retry(0, 1, 0.5, 1.0, "oom", 0.6)
+    assert (record.spent, record.reserved) == (0.0, 0.6)
+    assert record.claim(trial(1), 0.4, "me")
+
+
+def test_what_others_entered_is_added_to_what_is_remembered(place):
+    record = new_record(place, budget=1.0)
+    record.claim(trial(0), 0.3, "me")
+    open_records(place).open("study").claim(trial(1), 0.3, "me")
+    with pytest.raises(OverBudget) as caught:
+        record.claim(trial(2), 0.5, "me")
+    assert caught.value.reserved == 0.6
+    open_records(place).open("study").finish(succeeded(trial(1), 0.1), 1, 0.1)
+    assert record.claim(trial(2), 0.6, "me")
+    assert (record.spent, record.reserved) == (0.1, 0.9)

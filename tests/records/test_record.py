@@ -4,7 +4,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from record_fakes import (
     DEFINITION,
@@ -25,13 +25,8 @@ from trimtuner.records import DefinitionDiffers, NotOpen, OverBudget, RecordErro
 
 
 @pytest.fixture
-def path(tmp_path):
-    return tmp_path / "record.db"
-
-
-@pytest.fixture
-def record(path):
-    return new_record(path)
+def record(place):
+    return new_record(place)
 
 
 class TestStudies:
@@ -41,44 +36,43 @@ class TestStudies:
         assert len(record.id) == 32
         assert set(record.id) <= set("0123456789abcdef")
 
-    def test_opening_again_finds_the_same_study(self, path, record):
-        again = open_records(path).create_or_open("study", DEFINITION, 10.0)
+    def test_opening_again_finds_the_same_study(self, place, record):
+        again = open_records(place).create_or_open("study", DEFINITION, 10.0)
         assert (again.id, again.created_at) == (record.id, record.created_at)
-        assert open_records(path).open("study").id == record.id
+        assert open_records(place).open("study").id == record.id
 
-    def test_another_definition_is_refused_with_both(self, path, record):
+    def test_another_definition_is_refused_with_both(self, place, record):
         with pytest.raises(DefinitionDiffers) as caught:
-            open_records(path).create_or_open("study", {"space": 2}, 10.0)
+            open_records(place).create_or_open("study", {"space": 2}, 10.0)
         assert (caught.value.old, caught.value.new) == (record.definition, {"space": 2})
 
-    def test_another_budget_is_noted(self, path, record):
+    def test_another_budget_is_noted(self, place, record):
         before = record.version()
-        again = open_records(path).create_or_open("study", DEFINITION, 20.0)
+        again = open_records(place).create_or_open("study", DEFINITION, 20.0)
         assert again.budget == record.budget == 20.0
         (event,) = record.events(before)
         assert (event.kind, event.detail) == ("budget changed", {"from": 10.0, "to": 20.0})
 
-    def test_names_are_data_whatever_they_say(self, path):
-        records = open_records(path)
+    def test_names_are_data_whatever_they_say(self, place):
+        records = open_records(place)
         names = ["'; DROP TABLE studies; --", "../../etc/passwd", "é ☃ %s :name", "a" * 2000]
         for name in names:
             records.create_or_open(name, {}, None)
         assert records.names() == names
         assert [records.open(name).name for name in names] == names
-        assert sorted(os.listdir(path.parent)) == ["record.db", "record.db-shm", "record.db-wal"]
 
     @pytest.mark.parametrize("name", ["", "a\0b", "a\nb", "\ud800", "a" * 2001, None])
-    def test_a_name_that_cannot_be_shown_or_stored_is_refused(self, path, name):
+    def test_a_name_that_cannot_be_shown_or_stored_is_refused(self, place, name):
         with pytest.raises(InputError, match="name of a study"):
-            open_records(path).create_or_open(name, {}, None)
+            open_records(place).create_or_open(name, {}, None)
 
-    def test_an_unknown_name_is_an_error_with_the_nearest_one(self, path):
-        new_record(path)
+    def test_an_unknown_name_is_an_error_with_the_nearest_one(self, place):
+        new_record(place)
         with pytest.raises(InputError, match=r"no study 'studie'; did you mean 'study'\?"):
-            open_records(path).open("studie")
+            open_records(place).open("studie")
 
-    def test_studies_of_one_file_do_not_meet(self, path, record):
-        other = new_record(path, name="other")
+    def test_studies_of_one_record_do_not_meet(self, place, record):
+        other = new_record(place, name="other")
         assert record.claim(trial(0), 1.0, "me")
         assert other.claim(trial(0), 2.0, "me")
         assert (record.reserved, other.reserved) == (1.0, 2.0)
@@ -94,9 +88,9 @@ class TestStudies:
 
 
 class TestClaims:
-    def test_a_claim_is_written_down_with_its_reserve(self, path, record):
+    def test_a_claim_is_written_down_with_its_reserve(self, place, record):
         assert record.claim(trial(0), 0.25, "me")
-        with RecordsView(path) as records:
+        with RecordsView(place) as records:
             (found,) = records.open("study").open_trials()
         assert (found.trial, found.attempt, found.handle, found.reserve, found.owner) == (trial(0), 1, None, 0.25, "me")
         assert (record.spent, record.reserved) == (0.0, 0.25)
@@ -124,23 +118,23 @@ class TestClaims:
         record.finish(failed(trial(0, a=1), PREEMPTED), 1, 0.5)
         assert record.claim(trial(1, a=1), 0.5, "me")
 
-    def test_snapshots_are_places_until_the_trial_ends_without_them(self, path, record):
+    def test_snapshots_are_places_until_the_trial_ends_without_them(self, place, record):
         one = trial(0, 0.5, [0.1, 0.25], a=1)
         record.claim(one, 0.5, "me")
         assert not record.claim(trial(1, 0.1, a=1), 0.1, "me")
         record.finish(succeeded(one, 0.5, 0.25), 1, 0.5)
         assert not record.claim(trial(1, 0.25, a=1), 0.1, "me")
         assert record.claim(trial(1, 0.1, a=1), 0.1, "me")
-        check_everything(path)
+        check_everything(place)
 
-    def test_a_snapshot_told_unasked_beside_an_open_trial_stays_measured_when_that_is_preempted(self, path, record):
+    def test_a_snapshot_told_unasked_beside_an_open_trial_stays_measured_when_that_is_preempted(self, place, record):
         large, small = trial(0, 0.5, a=1), trial(1, 0.1, a=1)
         record.claim(large, 0.5, "me")
         record.claim(small, 0.5, "me")
         record.finish(succeeded(large, 0.5, 0.1), 1, 0.5)
         record.finish(failed(small, PREEMPTED), 1, 0.5)
         assert not record.claim(trial(2, 0.1, a=1), 0.1, "me")
-        check_everything(path)
+        check_everything(place)
 
     def test_what_does_not_fit_the_budget_is_not_started(self, record):
         record.claim(trial(0), 6.0, "me")
@@ -153,18 +147,18 @@ class TestClaims:
         assert record.version() == before
         assert record.claim(trial(1), 4.0, "me")
 
-    def test_ten_tenths_fit_a_budget_of_one(self, path):
-        record = new_record(path, budget=1.0)
+    def test_ten_tenths_fit_a_budget_of_one(self, place):
+        record = new_record(place, budget=1.0)
         assert all(record.claim(trial(number), 0.1, "me") for number in range(10))
         with pytest.raises(OverBudget):
             record.claim(trial(10), 1e-9, "me")
 
-    def test_without_a_budget_anything_fits(self, path):
-        assert new_record(path, budget=None).claim(trial(0), 1e8, "me")
+    def test_without_a_budget_anything_fits(self, place):
+        assert new_record(place, budget=None).claim(trial(0), 1e8, "me")
 
-    def test_a_lowered_budget_stops_new_trials_only(self, path, record):
+    def test_a_lowered_budget_stops_new_trials_only(self, place, record):
         record.claim(trial(0), 6.0, "me")
-        open_records(path).create_or_open("study", DEFINITION, 5.0)
+        open_records(place).create_or_open("study", DEFINITION, 5.0)
         with pytest.raises(OverBudget):
             record.claim(trial(1), 0.1, "me")
         record.finish(succeeded(trial(0)), 1, 0.5)
@@ -197,7 +191,7 @@ class TestAttempts:
         assert found.handle == "pid:77"
         assert found.started_at >= found.asked_at
 
-    def test_a_retry_charges_the_attempt_and_reserves_anew(self, path, record):
+    def test_a_retry_charges_the_attempt_and_reserves_anew(self, place, record):
         record.claim(trial(0), 0.5, "me")
         record.started(0, 1, "first")
         assert record.retry(0, 1, 0.2, 7.0, PREEMPTED, 0.6) == 2
@@ -206,16 +200,16 @@ class TestAttempts:
         assert (record.spent, record.reserved, record.charged(0)) == (0.2, 0.6, 0.2)
         record.finish(succeeded(trial(0), 0.2 + 0.1), 2, 0.1)
         assert (record.spent, record.reserved) == (0.3, 0.0)
-        check_everything(path)
+        check_everything(place)
 
-    def test_a_retry_that_does_not_fit_changes_nothing(self, path, record):
+    def test_a_retry_that_does_not_fit_changes_nothing(self, place, record):
         record.claim(trial(0), 6.0, "me")
         before = record.version(), record.ledger()
         with pytest.raises(OverBudget):
             record.retry(0, 1, 5.0, 7.0, "oom", 5.1)
         assert (record.version(), record.ledger()) == before
         record.finish(failed(trial(0), "oom", 5.0), 1, 5.0)
-        check_everything(path)
+        check_everything(place)
 
     def test_only_the_attempt_under_way_can_be_started_retried_or_finished(self, record):
         record.claim(trial(0), 0.5, "me")
@@ -227,7 +221,7 @@ class TestAttempts:
         with pytest.raises(NotOpen, match="attempt 2 is under way"):
             record.finish(succeeded(trial(0)), 1, 0.5)
 
-    def test_a_trial_is_told_once(self, path, record):
+    def test_a_trial_is_told_once(self, place, record):
         record.claim(trial(0), 0.5, "me")
         record.finish(succeeded(trial(0)), 1, 0.5)
         with pytest.raises(NotOpen, match="told already"):
@@ -235,7 +229,7 @@ class TestAttempts:
         with pytest.raises(NotOpen, match="told already"):
             record.retry(0, 1, 0.2, 7.0, "oom", 0.5)
         assert record.spent == 0.5
-        check_everything(path)
+        check_everything(place)
 
     def test_a_trial_that_was_not_asked_cannot_be_told(self, record):
         with pytest.raises(NotOpen, match="not asked"):
@@ -290,13 +284,13 @@ class TestAttempts:
 
 
 class TestImports:
-    def test_what_was_measured_elsewhere_is_taken_in_free_of_charge_and_once(self, path, record):
+    def test_what_was_measured_elsewhere_is_taken_in_free_of_charge_and_once(self, place, record):
         there = [Measurement({"a": number}, 0.5, {"accuracy": 0.1 * number, "time": 3.0}) for number in range(3)]
         assert record.import_measurements([*there, there[0]]) == (3, 1)
         assert record.import_measurements(there) == (0, 3)
         assert record.history().measurements == tuple(there)
         assert (record.spent, record.ledger(), record.history().next_number) == (0.0, [], 3)
-        check_everything(path)
+        check_everything(place)
 
     def test_an_import_leaves_the_recommendation(self, record):
         advice = ({"a": 7}, 1.0)
@@ -324,10 +318,10 @@ class TestEvents:
         assert [event.kind for event in record.events(after=4)] == kinds[4:]
         assert record.version() == 6
 
-    def test_a_stop_is_for_runs_that_began_before_it(self, path, record):
+    def test_a_stop_is_for_runs_that_began_before_it(self, place, record):
         began = record.version()
         assert not record.stop_requested(began)
-        open_records(path).open("study").request_stop()
+        open_records(place).open("study").request_stop()
         assert record.stop_requested(began)
         assert not record.stop_requested(record.version())
 
@@ -392,11 +386,11 @@ def told(draw, one):
     return Outcome(one, tuple(measured), None, cost, draw(st.none() | st.floats(0, 1e6)))
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])  # every place is a new one
 @given(st.data())
-def test_the_history_is_that_of_a_study_in_memory(tmp_path_factory, data):
-    path = tmp_path_factory.mktemp("history") / "record.db"
-    record, history = new_record(path, None), History()
+def test_the_history_is_that_of_a_study_in_memory(new_place, data):
+    place = new_place()
+    record, history = new_record(place, None), History()
     for _ in range(data.draw(st.integers(1, 12))):
         if history.pending and data.draw(st.booleans()):
             outcome = data.draw(told(data.draw(st.sampled_from(history.pending))))
@@ -410,8 +404,8 @@ def test_the_history_is_that_of_a_study_in_memory(tmp_path_factory, data):
             if record.claim(asked, 1.0, "me"):
                 history = history.with_asked(asked)
         assert record.history() == history
-    with RecordsView(path) as records:
+    with RecordsView(place) as records:
         anew = records.open("study").history()
     assert anew == history
     assert repr(anew) == repr(history)  # types and signs too
-    assert check_everything(path) == history
+    assert check_everything(place) == history

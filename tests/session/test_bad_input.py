@@ -72,7 +72,6 @@ def trial(study):
         ({"failed": "oom", "time": -1}, "time=-1 must be above 0 seconds"),
         ({"failed": "", "time": 1}, "must name the kind of failure"),
         ({"failed": 137, "time": 1}, "must name the kind of failure"),
-        ({"failed": "oom", "time": 1, "snapshots": {0.1: GOOD}}, "failed, so it has no snapshots"),
         ({**GOOD, "snapshots": {0.3: GOOD}}, "fraction 0.3 is none of those offered"),
         ({**GOOD, "snapshots": {0: GOOD}}, "fraction 0.0 is none of those offered"),
         ({**GOOD, "snapshots": {1.0: GOOD}}, "is not on the way to the trial's fraction"),

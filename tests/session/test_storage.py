@@ -20,7 +20,13 @@ def space() -> tt.Space:
     return tt.Space({"x": tt.Choice([0, 1, 2, 3, 4])}, cloud=tt.Cloud(machines), fractions=[0.1, 1])
 
 
-def study(storage: Path | None, **settings: object) -> tt.Study:
+@pytest.fixture(params=["sqlite", "postgresql"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
+    """Where a study is kept, in one store or the other."""
+    return tmp_path / "a.db" if request.param == "sqlite" else request.getfixturevalue("postgres_address")
+
+
+def study(storage: str | Path | None, **settings: object) -> tt.Study:
     return tt.Study(space(), maximize="accuracy", constraints=["cost <= 1"], seed=3, storage=storage, **settings)
 
 
@@ -28,8 +34,8 @@ def measure(config: dict, fraction: float) -> dict[str, float]:
     return {"accuracy": (1 - 0.1 * abs(config["x"] - 2)) * fraction**0.1, "time": 1.0 + fraction}
 
 
-def test_a_study_in_a_record_asks_and_remembers_exactly_as_one_in_memory(tmp_path):
-    kept, free = study(tmp_path / "a.db"), study(None)
+def test_a_study_in_a_record_asks_and_remembers_exactly_as_one_in_memory(storage):
+    kept, free = study(storage), study(None)
     for _ in range(6):
         trial, other = kept.ask(), free.ask()
         assert trial == other
@@ -39,10 +45,10 @@ def test_a_study_in_a_record_asks_and_remembers_exactly_as_one_in_memory(tmp_pat
     assert kept.recommend() == free.recommend()
 
 
-def test_opened_again_it_goes_on_where_it_was(tmp_path):
+def test_opened_again_it_goes_on_where_it_was(storage):
     whole = study(None)
     for number in range(6):
-        part = study(tmp_path / "a.db")  # each trial by a study of its own
+        part = study(storage)  # each trial by a study of its own
         assert len(part.history.outcomes) == number
         trial, expected = part.ask(), whole.ask()
         assert trial == expected
@@ -50,18 +56,18 @@ def test_opened_again_it_goes_on_where_it_was(tmp_path):
             one.tell(trial, **measure(trial.config, trial.fraction))
 
 
-def test_another_problem_method_or_seed_is_another_study(tmp_path):
-    study(tmp_path / "a.db")
+def test_another_problem_method_or_seed_is_another_study(storage):
+    study(storage)
     with pytest.raises(tt.InputError, match="another definition"):
-        tt.Study(space(), maximize="accuracy", seed=3, storage=tmp_path / "a.db")
+        tt.Study(space(), maximize="accuracy", seed=3, storage=storage)
     with pytest.raises(tt.InputError, match="another definition"):
-        study(tmp_path / "a.db", method="random")
-    assert study(tmp_path / "a.db", method="random", name="control").history == tt.History()
+        study(storage, method="random")
+    assert study(storage, method="random", name="control").history == tt.History()
 
 
-def test_what_a_trial_may_cost_at_worst_is_reserved_and_the_budget_is_kept(tmp_path):
+def test_what_a_trial_may_cost_at_worst_is_reserved_and_the_budget_is_kept(storage):
     """Ten hours at 0.36 USD are 3.6: two fit into 8, a third does not."""
-    limited = study(tmp_path / "a.db", timeout="10h", budget=8.0)
+    limited = study(storage, timeout="10h", budget=8.0)
     first = limited.ask()
     limited.ask()
     with pytest.raises(tt.SearchOver, match="covers no trial"):
@@ -70,8 +76,8 @@ def test_what_a_trial_may_cost_at_worst_is_reserved_and_the_budget_is_kept(tmp_p
     assert limited.ask().number == 2
 
 
-def test_the_history_of_a_record_cannot_be_exchanged(tmp_path):
-    kept = study(tmp_path / "a.db")
+def test_the_history_of_a_record_cannot_be_exchanged(storage):
+    kept = study(storage)
     with pytest.raises(tt.InputError, match="cannot be replaced"):
         kept.history = tt.History()
 
@@ -83,27 +89,27 @@ from pathlib import Path
 from test_storage import study
 
 def train(config, fraction):
-    Path(sys.argv[1] + ".started").touch()
+    Path(sys.argv[2]).touch()
     time.sleep(60)
 
-study(Path(sys.argv[1])).optimize(train, trials=3)
+study(sys.argv[1]).optimize(train, trials=3)
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are told apart as Linux does")
-def test_a_trial_whose_process_was_killed_is_closed_and_charged_by_the_next_one(tmp_path):
-    path = tmp_path / "a.db"
+def test_a_trial_whose_process_was_killed_is_closed_and_charged_by_the_next_one(storage, tmp_path):
+    begun = tmp_path / "begun"
     script = tmp_path / "loop.py"
     script.write_text(LOOP.format(folder=str(Path(__file__).parent)))
-    process = subprocess.Popen([sys.executable, str(script), str(path)])
+    process = subprocess.Popen([sys.executable, str(script), str(storage), str(begun)])
     deadline = time.monotonic() + 60
-    while not Path(f"{path}.started").exists():
+    while not begun.exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    study(path).optimize(measure, trials=2)
-    with RecordsView(path) as view:
+    study(storage).optimize(measure, trials=2)
+    with RecordsView(storage) as view:
         history = view.open("study").history()
     lost, *others = sorted(history.outcomes, key=lambda outcome: outcome.trial.number)
     assert lost.failed == "preempted"

@@ -2,6 +2,10 @@
 
 The price of a configuration is known and only its time is not, so cost is never modelled as such where prices are
 known: its model is that of the billed time, cost × 3600 / price, and the logarithm of the price is added.
+
+Models and measurements are of runs that were left alone. Where machines may be taken away, time and cost are read with
+what interruptions are expected to add: predictions at the posterior mean of the logarithm of the time, measurements at
+the measured time.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from scipy.special import ndtr, ndtri
 
 from trimtuner.arrays import Floats, Positions
 from trimtuner.decisions.failures import ChanceOfRunning
+from trimtuner.decisions.interruptions import log_inflation
 from trimtuner.errors import NoAnswer
 from trimtuner.models.posterior import Mixture, Prediction, Surrogate
 from trimtuner.models.targets import Log, Logit, Transform, transform_for
@@ -154,16 +159,33 @@ class Belief:
         """The same belief about a problem without constraints."""
         return replace(self, problem=replace(self.problem, constraints=()))
 
+    @cached_property
+    def undisturbed(self) -> Belief:
+        """The same belief, were no run ever interrupted."""
+        if self.pool.interruptions_per_hour is None:
+            return self
+        return replace(self, pool=self.pool.without_interruptions())
+
     def quantity_of(self, metric: str) -> Quantity:
         """The modelled quantity that the metric is read from."""
         return self.quantities[self.quantity_name(metric)]
 
     def offset(self, metric: str, places: Places) -> Floats:
-        """What is known beforehand and added to the quantity's model: usual growth with the data, and the log price."""
-        growth = self.quantity_of(metric).growth * np.log(places.fractions)
+        """What is added to the quantity's model: usual growth with the data, the log price, and the interruptions."""
+        known = self.quantity_of(metric).growth * np.log(places.fractions)
+        if metric not in (COST, TIME):
+            return known
+        risk = self._risk(metric, places, known)
         if metric == COST and self.pool.prices_per_hour is not None:
-            return growth + np.log(self.pool.prices_per_hour[places.positions] / 3600.0)
-        return growth
+            known = known + np.log(self.pool.prices_per_hour[places.positions] / 3600.0)
+        return known if risk is None else known + risk
+
+    def _risk(self, metric: str, places: Places, growth: Floats) -> Floats | None:
+        """What interruptions are expected to add to the logarithm of the time; nothing where none are possible."""
+        if self.pool.interruptions_per_hour is None:
+            return None
+        log_seconds = self.quantity_of(metric).posterior.predict(places.rows).mean + growth
+        return log_inflation(self.pool.interruptions_per_hour[places.positions], log_seconds)
 
     def predict(self, metric: str, places: Places) -> Prediction:
         """The metric on its transformed scale."""
@@ -234,10 +256,21 @@ class Belief:
     def measured_targets(self) -> Mapping[int, Measurement]:
         """Targets that have been measured: there the measurement decides, not the model."""
         return {
-            self.target_at(dict(m.configuration), m.fraction): m
+            self.target_at(dict(m.configuration), m.fraction): self._with_risk(m)
             for m in self.measurements
             if m.fraction in self.problem.target_fractions
         }
+
+    def _with_risk(self, measurement: Measurement) -> Measurement:
+        """Time and cost as they are to be expected when the same is run again."""
+        rates = self.pool.interruptions_per_hour
+        if rates is None or TIME not in measurement.metrics:
+            return measurement
+        metrics = measurement.metrics
+        rate = rates[self.pool.position(dict(measurement.configuration))]
+        inflation = float(np.exp(log_inflation(rate, np.log(metrics[TIME]))))
+        told = {name: metrics[name] * inflation for name in (TIME, COST) if name in metrics}
+        return replace(measurement, metrics={**metrics, **told})
 
     @cached_property
     def goal_at_targets(self) -> Prediction:
@@ -255,7 +288,7 @@ class Belief:
     def floor(self) -> float:
         """What breaking a limit is worth: 0 for a maximised goal that is never negative, else the worst value seen."""
         goal = self.problem.goal
-        worst = min(goal.sign * m.metrics[goal.metric] for m in self.measurements)
+        worst = min(goal.sign * self._with_risk(m).metrics[goal.metric] for m in self.measurements)
         return min(worst, 0.0) if goal.sign > 0 else worst
 
     def worth(self, goal: Prediction) -> Floats:

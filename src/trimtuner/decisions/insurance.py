@@ -43,7 +43,8 @@ class Insured(Acquisition):
         return scores if scores.max() > 0.0 else self.first.score(outlook)
 
     def _is_due(self, outlook: Outlook) -> bool:
-        belief = outlook.belief
+        # A machine that would be taken away over and over has no price that means anything.
+        belief = outlook.belief.undisturbed
         mean_price = float(belief.expected(belief.effort_metric, belief.targets).mean())
         beyond = belief.spent - self.free_runs * mean_price
         at_targets = sum(m.metrics.get(belief.effort_metric, 0.0) for m in belief.measured_targets.values())

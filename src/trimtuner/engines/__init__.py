@@ -1,1 +1,1 @@
-"""Who runs jobs: for now, a table of measurements that plays one."""
+"""Who runs jobs: this machine, a Ray cluster, rented machines, or a table of measurements that plays them."""

@@ -1,13 +1,13 @@
 """What every engine does: start a trial's command where it can be found again, tell how it goes, end it for sure.
 
 Engines know commands, machines and clocks. They know nothing of goals or money, and never try again by themselves:
-a silent retry is unaccounted money.
+a silent retry is unaccounted money. Only the standard library here: rented machines read this file too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -20,12 +20,28 @@ OUT_OF_MEMORY = "oom"
 TIMEOUT = "timeout"
 LOST = "lost"  # it vanished, and nobody saw its end
 STOPPED = "stopped"  # we ended it
+PREEMPTED = "preempted"  # its machines were taken away
+UNAVAILABLE = "unavailable"  # no such machines were to be had, or none that became ready; the command never ran
 
-ENDED_WITHIN_SECONDS = 7.0  # of its limit, an attempt that ran into it is ended for sure: asked to, then killed
+ENDED_WITHIN_SECONDS = 7.0  # of its limit, a command that ran into it is ended for sure: asked to, then killed
 
 
 class EngineTrouble(TrimTunerError, RuntimeError):  # noqa: N818  (named by what the caller learns)
     """The engine could not do as asked, and neither input nor job is to blame; put it right and ask again."""
+
+
+@dataclass(frozen=True)
+class Machines:
+    """What to rent for an attempt. The command runs on the first of the workers."""
+
+    vm_type: str
+    count: int = 1
+    market: str = "on_demand"  # or "spot"
+    vcpus: int = 1  # of one of them
+    memory_gib: float = 0.0
+    gpus: int = 0
+    helpers: tuple[str, ...] = ()  # VM types, one on-demand machine each
+    price_per_hour: float | None = None  # of one worker, USD: what is reserved, so more must not be bid
 
 
 @dataclass(frozen=True)
@@ -44,6 +60,9 @@ class Launch:
     vcpus: int | None = None
     memory_bytes: int | None = None
     metrics_file: str | None = None  # JSON lines, in the working directory; None: ``::metric`` lines of the output
+    machines: Machines | None = None
+    configuration: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # what is tested, and
+    fraction: float = 1.0  # at which share of the data: for engines that play a job instead of running it
 
 
 @dataclass(frozen=True)
@@ -89,6 +108,12 @@ class Engine(Protocol):
     def start(self, launch: Launch) -> str:
         """Start the attempt, unless it was started already; the handle by which it is found again."""
 
+    def take_over(self, launch: Launch, handle: str) -> str:
+        """Look after an attempt that another driver started, maybe from another machine; the handle from here on.
+
+        It is never started a second time: one that cannot be seen from here is told as lost.
+        """
+
     def poll(self, handle: str) -> State:
         """How it goes; never waits."""
 
@@ -97,3 +122,26 @@ class Engine(Protocol):
 
     def find(self, study: str | None = None) -> list[Found]:
         """What carries our tags, of one study or of all."""
+
+    def forget(self, handle: str) -> None:
+        """Its end is in the record: give back what is held only to tell it. Until then, nothing is given back."""
+
+
+class Settings(Protocol):
+    """Which engine, and how: read from a job file before anything heavy is imported."""
+
+    @property
+    def ended_within_seconds(self) -> float:
+        """At most so long after its limit is an attempt ended, machines and all; charged, and so reserved."""
+
+    def engine(self, folder: Path) -> Engine:
+        """The engine; what it writes down of its attempts is below the folder, in one of each study."""
+
+
+def reap(engine: Engine, study: str, known: Iterable[tuple[int, int]]) -> list[Found]:
+    """End what runs for the study although its record does not know the (trial, attempt); what was ended."""
+    spared = set(known)
+    unknown = [one for one in engine.find(study) if one.is_running and (one.trial, one.attempt) not in spared]
+    for one in unknown:
+        engine.stop(one.handle)
+    return unknown

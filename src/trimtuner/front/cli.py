@@ -12,6 +12,7 @@ import typer
 from trimtuner import __version__
 from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.front.bench.command import app as bench_app
+from trimtuner.front.catalog.command import app as catalog_app
 
 EXIT_BAD_INPUT = 2  # what was given is wrong, or something is in the way; the message says what to do
 EXIT_NO_ANSWER = 3  # nothing wrong, but there is no answer yet
@@ -27,6 +28,7 @@ app = typer.Typer(
 
 
 app.add_typer(bench_app)
+app.add_typer(catalog_app)
 
 
 def main() -> None:
@@ -138,6 +140,60 @@ def best(job: JobPath, as_json: AsJson = False) -> None:
 
 
 @app.command()
+def report(
+    job: JobPath,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The file; its ending may say the format. '-': to the terminal."),
+    ] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", help="html (one file, the default), md, svg or png.", show_default=False)
+    ] = None,
+    view: Annotated[
+        str | None,
+        typer.Option(
+            help="For svg and png: spend, progress, tradeoff, curves, machines, timeline, importance or trust."
+        ),
+    ] = None,
+) -> None:
+    """Everything there is to see of the study, in one file to send, or one view as a picture."""
+    from trimtuner.front.report import report_text, write_report
+    from trimtuner.front.studies import JobStudy
+
+    of = JobStudy.at(job)
+    if output is not None and str(output) == "-":
+        print(report_text(of), end="")
+        return
+    for path in write_report(of, output, form, view):
+        print(f"wrote {path}")
+
+
+@app.command()
+def dashboard(
+    jobs: Annotated[list[Path], typer.Argument(help="Job files, or folders that hold them.", metavar="JOB...")],
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; other than this machine's own demands a token.")
+    ] = ("127.0.0.1"),
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="[default: 8080; 0: a free one]")] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="TRIMTUNER_DASHBOARD_TOKEN", help="Who has it may look. Made up where one is needed."),
+    ] = None,
+    allow_stop: Annotated[
+        bool, typer.Option("--allow-stop", help="Add a button that asks a study to start no more trials.")
+    ] = False,
+) -> None:
+    """A page that shows studies as they go on. It reads their records, and changes nothing unless allowed to."""
+    from trimtuner.front.dashboard.command import Listening, serve, serve_with_stop
+
+    at = Listening(host, port, token)
+    if allow_stop:
+        serve_with_stop(jobs, at)
+    else:
+        serve(jobs, at)
+
+
+@app.command()
 def trials(job: JobPath, as_json: AsJson = False) -> None:
     """Every trial: where, what it measured, what it cost, how it ended."""
     from trimtuner.front.look import Look, trial_rows, trials_text
@@ -210,13 +266,35 @@ def stop(
 @app.command()
 def reap(job: JobPath) -> None:
     """End what still runs for the study although its record does not know it."""
+    from trimtuner.engines.protocol import reap as end_unknown
     from trimtuner.front.studies import JobStudy
 
     of = JobStudy.at(job)
     _, memory = of.open_to_run()
     known = {(one.trial.number, one.attempt) for one in memory.record.open_trials()}
-    ended = of.engine().reap(memory.record.id, known)
+    ended = end_unknown(of.engine(), memory.record.id, known)
     print(f"ended {len(ended)}: {', '.join(f'trial {one.trial}' for one in ended)}" if ended else "nothing to end")
+
+
+@app.command()
+def doctor(
+    job: Annotated[Path | None, typer.Argument(help="The job file; without one, only this machine.")] = None,
+    policy: Annotated[bool, typer.Option("--policy", help="Print the smallest IAM policy for AWS, and leave.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check before a cent is spent: what is installed, the record, and the engine with its credentials and quotas."""
+    from trimtuner.front.doctor import doctor_text, examine, is_ready, policy_of
+    from trimtuner.front.jobfile.load import load_job
+
+    loaded = None if job is None else load_job(job)
+    if policy:
+        print(json.dumps(policy_of(loaded), indent=2))
+        return
+    checks = examine(loaded)
+    told = {"is_ready": is_ready(checks), "checks": [check.as_json() for check in checks]}
+    print(json.dumps(told, indent=2) if as_json else doctor_text(checks))
+    if not is_ready(checks):
+        raise typer.Exit(EXIT_BAD_INPUT)
 
 
 @app.command()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-import time
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,14 +12,20 @@ import numpy as np
 from trimtuner.decisions.belief import Places
 from trimtuner.errors import InputError
 from trimtuner.front.studies import JobStudy
-from trimtuner.problem.expressions import Value
-from trimtuner.problem.history import History, Outcome, Trial
+from trimtuner.front.subjects import subject_of
+from trimtuner.problem.history import History, Trial
 from trimtuner.problem.problem import COST, TIME
 from trimtuner.records import StudyView
 from trimtuner.session.owners import is_alive
-from trimtuner.session.recommendation import Estimate, Recommendation
 from trimtuner.session.study import Study
 from trimtuner.tuning import tuner
+from trimtuner.tuning.recommendation import Estimate, Recommendation
+from trimtuner.views.progress import progress
+from trimtuner.views.spend import spend
+from trimtuner.views.tables import trials_table
+from trimtuner.views.terminal import Signs, money_lines, progress_line, signs_for, timeline_lines
+from trimtuner.views.trials import rows, timeline, told_metrics
+from trimtuner.views.words import configuration, metric, number, share, usd
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ def status(look: Look) -> dict[str, object]:
     recommendation = look.recommendation()
     alive = [owner for owner in look.view.owners() if is_alive(owner)]
     watched = {owner.id for owner in alive}
-    open_trials = look.view.open_trials()
+    open_trials, at = look.view.open_trials(), look.view.now()
     return {
         "study": look.of.job.name,
         "record": str(look.of.job.storage),
@@ -73,7 +79,7 @@ def status(look: Look) -> dict[str, object]:
                 "attempt": one.attempt,
                 "config": dict(one.trial.config),
                 "fraction": one.trial.fraction,
-                "seconds": None if one.started_at is None else round(time.time() - one.started_at, 1),
+                "seconds": None if one.started_at is None else round(at - one.started_at, 1),
                 "watched": one.owner in watched,
             }
             for one in open_trials
@@ -99,20 +105,24 @@ def recommended(look: Look, recommendation: Recommendation) -> dict[str, object]
 
 def status_text(look: Look) -> str:
     """For a person."""
-    told = status(look)
-    trials = told["trials"]
-    assert isinstance(trials, dict)  # noqa: S101  (made above)
-    lines = [f"{told['study']}  ({told['record']})", money_line(look)]
-    lines.append(
-        f"trials: {trials['succeeded']} succeeded, {trials['failed']} failed, {trials['running']} running; "
-        + (f"{told['runs']} run(s) at work" if told["runs"] else "no run at work")
-    )
-    for one in look.view.open_trials():
-        lines.append(f"  trial {one.trial.number}: {brief(one.trial)}{_for(one.started_at)}")
-    recommendation = look.recommendation()
+    now, recommendation = look.view.status(), look.recommendation()
+    alive = [owner for owner in look.view.owners() if is_alive(owner)]
+    at_work = f"{len(alive)} run(s) at work" if alive else "no run at work"
+    subject = subject_of(look.of, look.study, look.view)
+    lines = [f"{look.of.job.name}  ({look.of.job.storage})", *money_lines(spend(subject), signs())]
+    lines.append(f"trials: {now.succeeded} succeeded, {now.failed} failed, {now.open} running; {at_work}")
+    if subject.attempts:
+        lines += timeline_lines(timeline(subject), signs())
     lines.append("")
-    lines.append("nothing measured yet" if recommendation is None else best_text(look, recommendation))
-    return "\n".join(lines)
+    if recommendation is None:
+        return "\n".join([*lines, "nothing measured yet"])
+    lines.append(progress_line(progress(subject), look.study.problem.goal, signs()))
+    return "\n".join([*lines, best_text(look, recommendation)])
+
+
+def signs() -> Signs:
+    """What this terminal can show."""
+    return signs_for(sys.stdout.encoding)
 
 
 def money_line(look: Look) -> str:
@@ -131,15 +141,22 @@ def best_text(look: Look, recommendation: Recommendation) -> str:
     lines += [f"  {name} = {value}" for name, value in recommendation.config.items()]
     lines.append(f"  on {share(recommendation.fraction)} of the data")
     word = "measured" if recommendation.is_measured else "predicted"
-    lines += [f"  {word} {name}: {_estimate(name, one)}" for name, one in recommendation.estimates.items()]
+    risk = _risk_text(look, recommendation)
+    for name, one in recommendation.estimates.items():
+        lines.append(f"  {word} {name}{risk if name in (COST, TIME) else ''}: {_estimate(name, one)}")
     lines += [f"  P({limit}) = {chance:.2f}" for limit, chance in limits.items()]
     lines.append(f"train it with: {shlex.join(look.command(recommendation))}")
     return "\n".join(lines)
 
 
+def _risk_text(look: Look, recommendation: Recommendation) -> str:
+    rate = look.study.problem.space.interruptions_per_hour(dict(recommendation.config))
+    return ", interruptions added" if rate > 0 else ""
+
+
 def savings_text(look: Look) -> str | None:
     """What the search cost, against what training every configuration on all of the data is predicted to cost."""
-    belief = tuner.believe(look.study.problem, look.study.recipe, look.history, look.study.seed)
+    belief = tuner.believe(look.study.problem, look.study.recipe, look.history, look.study.seed).undisturbed
     if not look.study.problem.space.is_enumerable or belief.effort_metric != COST:
         return None
     everywhere = Places.product(belief.pool, (1.0,))
@@ -149,10 +166,22 @@ def savings_text(look: Look) -> str | None:
 
 
 def trial_rows(look: Look) -> list[dict[str, object]]:
-    """Every trial, in the order asked."""
-    rows = [_row(outcome.trial, outcome) for outcome in look.history.outcomes]
-    rows += [_row(trial, None) for trial in look.history.pending]
-    return sorted(rows, key=lambda row: int(str(row["trial"])))
+    """Every trial, in the order of their numbers."""
+    return [
+        {
+            "trial": row.trial,
+            "config": dict(row.config),
+            "fraction": row.fraction,
+            "origin": row.origin,
+            "state": row.state,
+            "cost": row.cost,
+            "time": row.time,
+            "metrics": dict(row.metrics),
+            "snapshots": [{"fraction": fraction, **measured} for fraction, measured in row.snapshots],
+            "attempts": row.attempts,
+        }
+        for row in rows(subject_of(look.of, look.study, look.view))
+    ]
 
 
 def measurement_rows(look: Look) -> list[dict[str, object]]:
@@ -166,24 +195,12 @@ def measurement_rows(look: Look) -> list[dict[str, object]]:
 
 def trials_text(look: Look) -> str:
     """A table for a person."""
-    rows = trial_rows(look)
-    if not rows:
+    subject = subject_of(look.of, look.study, look.view)
+    found = rows(subject)
+    if not found:
         return "no trials yet"
-    goal = look.study.problem.goal.metric
-    heads = ["trial", "data", goal, "cost", "time", "state", "configuration"]
-    lines = [
-        [
-            str(row["trial"]),
-            share(float(str(row["fraction"]))),
-            _number(_metric(row, goal)),
-            usd(float(str(row["cost"]))) if row["cost"] is not None else "-",
-            seconds(float(str(row["time"]))) if row["time"] is not None else "-",
-            str(row["state"]),
-            _configuration(row["config"]),
-        ]
-        for row in rows
-    ]
-    return table_text(heads, lines)
+    listed = trials_table(told_metrics(subject), found)
+    return table_text(listed.heads, listed.lines)
 
 
 def explain_text(look: Look, number: int | None) -> str:
@@ -191,12 +208,12 @@ def explain_text(look: Look, number: int | None) -> str:
     return _why_trial(look, number) if number is not None else _why_recommended(look)
 
 
-def _why_trial(look: Look, number: int) -> str:
-    trial = next((t for t in _all_trials(look.history) if t.number == number), None)
+def _why_trial(look: Look, wanted: int) -> str:
+    trial = next((t for t in _all_trials(look.history) if t.number == wanted), None)
     if trial is None:
-        raise InputError(f"there is no trial {number}; see: trimtuner trials {look.of.job.path}")
-    lines = [f"trial {number}: {brief(trial)}"]
-    before = _history_before(look.history, number)
+        raise InputError(f"there is no trial {wanted}; see: trimtuner trials {look.of.job.path}")
+    lines = [f"trial {wanted}: {brief(trial)}"]
+    before = _history_before(look.history, wanted)
     if trial.origin == "design":
         lines.append("the design asked for it: first trials are chosen by a rule, before there is a model to ask")
         return "\n".join(lines)
@@ -207,13 +224,13 @@ def _why_trial(look: Look, number: int) -> str:
     belief = tuner.believe(look.study.problem, look.study.recipe, before, look.study.seed)
     place = Places(belief.pool, np.array([belief.pool.position(trial.configuration)]), np.array([trial.fraction]))
     lines.append(f"the method {look.of.job.search.method} chose it after {len(before.outcomes)} trials, expecting")
-    for metric in dict.fromkeys((belief.problem.goal.metric, COST, TIME)):
-        if belief.quantity_name(metric) in belief.quantities:
-            lines.append(f"  {metric}: {_number(float(belief.expected(metric, place)[0]))}")
+    for name in dict.fromkeys((belief.problem.goal.metric, COST, TIME)):
+        if belief.quantity_name(name) in belief.quantities:
+            lines.append(f"  {name}: {number(float(belief.expected(name, place)[0]))}")
     lines.append(f"  P(it runs and meets every limit there) = {float(belief.chance_feasible(place)[0]):.2f}")
     if trial.recommended is not None:
         config, fraction = trial.recommended
-        lines.append(f"recommended at that time: {_configuration(config)} on {share(fraction)} of the data")
+        lines.append(f"recommended at that time: {configuration(config)} on {share(fraction)} of the data")
     return "\n".join(lines)
 
 
@@ -230,11 +247,11 @@ def _why_recommended(look: Look) -> str:
         place = belief.targets.at(np.array([target]))
         rows.append(
             [
-                _number(float(belief.expected(goal.metric, place)[0])),
+                number(float(belief.expected(goal.metric, place)[0])),
                 f"{chance[target]:.2f}",
                 "measured" if target in belief.measured_targets else "predicted",
                 share(float(place.fractions[0])),
-                _configuration(belief.pool.configuration(int(place.positions[0]))),
+                configuration(belief.pool.configuration(int(place.positions[0]))),
             ]
         )
     heads = [goal.metric, "P(limits)", "", "data", "configuration"]
@@ -259,72 +276,15 @@ def _all_trials(history: History) -> list[Trial]:
     return [*(outcome.trial for outcome in history.outcomes), *history.pending]
 
 
-def _row(trial: Trial, outcome: Outcome | None) -> dict[str, object]:
-    measured = outcome.measurements[-1].metrics if outcome is not None and outcome.measurements else {}
-    state = "running" if outcome is None else outcome.failed or "ok"
-    return {
-        "trial": trial.number,
-        "config": dict(trial.config),
-        "fraction": trial.fraction,
-        "origin": trial.origin,
-        "state": state,
-        "cost": None if outcome is None else outcome.cost,
-        "time": None if outcome is None else outcome.time,
-        "metrics": dict(measured),
-    }
-
-
-def _metric(row: Mapping[str, object], name: str) -> float | None:
-    metrics = row["metrics"]
-    found = metrics.get(name) if isinstance(metrics, Mapping) else None
-    return float(found) if isinstance(found, int | float) else None
-
-
 def brief(trial: Trial) -> str:
     """A trial in one line."""
-    return f"{_configuration(trial.config)} on {share(trial.fraction)} of the data"
-
-
-def _configuration(config: object) -> str:
-    if not isinstance(config, Mapping):
-        return str(config)
-    return " ".join(f"{name}={_value(value)}" for name, value in config.items())
-
-
-def _value(value: Value) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{configuration(trial.config)} on {share(trial.fraction)} of the data"
 
 
 def _estimate(name: str, one: Estimate) -> str:
-    show = usd if name == COST else seconds if name == TIME else _number
     if one.low == one.high:
-        return show(one.mean)
-    return f"{show(one.mean)} ({show(one.low)} to {show(one.high)})"
-
-
-def _for(started_at: float | None) -> str:
-    return "" if started_at is None else f", for {seconds(time.time() - started_at)}"
-
-
-def usd(amount: float) -> str:
-    """Money, with as many digits as small sums need."""
-    return f"{amount:.2f} USD" if amount >= 10 else f"{amount:.3g} USD" if amount else "0 USD"
-
-
-def seconds(amount: float) -> str:
-    """A duration."""
-    if amount < 120:
-        return f"{amount:.3g} s"
-    return f"{amount / 60:.1f} min" if amount < 7200 else f"{amount / 3600:.1f} h"
-
-
-def share(fraction: float) -> str:
-    """A fraction of the data."""
-    return "all" if fraction == 1.0 else f"{100 * fraction:.3g} %"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
+        return metric(name, one.mean)
+    return f"{metric(name, one.mean)} ({metric(name, one.low)} to {metric(name, one.high)})"
 
 
 def table_text(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -10,12 +10,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from trimtuner.front.look import Look, brief, money_line, seconds, usd
+from trimtuner.front.look import Look, brief, money_line, signs
 from trimtuner.front.studies import JobStudy
+from trimtuner.front.subjects import subject_of
 from trimtuner.session.driver import Driver, Happening
+from trimtuner.views.progress import progress
+from trimtuner.views.spend import spend
+from trimtuner.views.terminal import money_bar, progress_line, timeline_lines
+from trimtuner.views.trials import timeline
+from trimtuner.views.words import seconds, usd
 
 EXIT_INTERRUPTED = 130
 _SECONDS_BETWEEN_LOOKS = 1.0
+_BARS_IN_FOOT = 4
 
 
 def run_job(of: JobStudy, *, is_quiet: bool = False) -> str:
@@ -116,12 +123,16 @@ class _Bar:
 
 
 def _foot(look: Look, driver: Driver) -> list[str]:
-    lines = ["-" * 60, money_line(look)]
+    recommended = _recommended(look)  # fits the model, where that is not done yet
+    subject = subject_of(look.of, look.study, look.view)
+    lines = ["-" * 60, money_bar(spend(subject), signs())]
+    lines += timeline_lines(timeline(subject), signs(), _BARS_IN_FOOT)
     lines += [
         f"running trial {trial.number}: {brief(trial)}, for {seconds(time.time() - since)}"
         for trial, since in driver.running
     ]
-    return [*lines, f"recommended so far: {_recommended(look)}"]
+    lines.append(progress_line(progress(subject), look.study.problem.goal, signs()))
+    return [*lines, f"recommended so far: {recommended}"]
 
 
 def _recommended(look: Look) -> str:
@@ -140,6 +151,8 @@ def _recommended(look: Look) -> str:
 
 def _text(look: Look, what: Happening) -> str:
     attempt = f" (attempt {what.attempt})" if what.attempt > 1 else ""
+    if what.kind == "in trouble":
+        return f"trial {what.trial.number}{attempt} cannot be watched now, trying again: {what.text}"
     text = f"trial {what.trial.number}{attempt} {what.kind}: {brief(what.trial)}"
     if what.kind != "ended":
         return f"{text}; {what.text}" if what.text else text

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from trimtuner.decisions.stopping import AfterTime, AfterTrials, Stop
-from trimtuner.engines.local.engine import LocalEngine
-from trimtuner.engines.protocol import ENDED_WITHIN_SECONDS, Launch
+from trimtuner.engines.protocol import Engine, Launch, Machines
 from trimtuner.errors import InputError
 from trimtuner.front.jobfile.definition import definition_of, differences
 from trimtuner.front.jobfile.job import Job, Json, problem_of
@@ -18,6 +17,7 @@ from trimtuner.front.jobfile.load import load_job
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Trial
 from trimtuner.problem.problem import Problem
+from trimtuner.problem.vms import Market
 from trimtuner.records import DefinitionDiffers, RecordsView, StudyView
 from trimtuner.session.driver import Driver, Listener
 from trimtuner.session.memory import InMemory, Recorded
@@ -42,9 +42,8 @@ class JobStudy:
     def problem(self) -> Problem:
         """The problem, with what a trial costs at worst."""
         stated = problem_of(self.job)
-        return Problem(
-            stated.space, stated.goal, stated.constraints, stated.budget, self.job.run.timeout + ENDED_WITHIN_SECONDS
-        )
+        worst_time = self.job.run.timeout + self.job.engine.settings.ended_within_seconds
+        return Problem(stated.space, stated.goal, stated.constraints, stated.budget, worst_time)
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -74,7 +73,7 @@ class JobStudy:
 
     def open_to_read(self) -> tuple[Study, StudyView]:
         """The study as it stands; nothing is made, changed or locked."""
-        if not self.job.storage.exists():
+        if isinstance(self.job.storage, Path) and not self.job.storage.exists():
             start = f"trimtuner run {self.job.path}"
             raise InputError(f"there is no record {self.job.storage} yet; start the study with: {start}")
         view = RecordsView(self.job.storage).open(self.job.name)
@@ -84,12 +83,15 @@ class JobStudy:
 
     @property
     def folder(self) -> Path:
-        """Where logs and results of trials are kept, beside the record."""
-        return self.job.storage.with_name(self.job.storage.name + ".trials")
+        """Where logs and results of trials are kept: beside the record, or beside the job file of one on a server."""
+        storage = self.job.storage
+        if isinstance(storage, Path):
+            return storage.with_name(storage.name + ".trials")
+        return self.job.path.absolute().with_name(f"{self.job.name}.trials")
 
-    def engine(self) -> LocalEngine:
+    def engine(self) -> Engine:
         """Where its trials run."""
-        return LocalEngine([path for path in self.folder.glob("*") if path.is_dir()] if self.folder.exists() else [])
+        return self.job.engine.settings.engine(self.folder)
 
     def driver(self, listener: Listener) -> Driver:
         """What runs it."""
@@ -120,6 +122,25 @@ class JobStudy:
             vcpus=self._vcpus(trial.config),
             memory_bytes=self.job.memory_bytes_for(trial.config),
             metrics_file=run.metrics_file_for(trial.number),
+            machines=self._machines(trial.config),
+            configuration=trial.config,
+            fraction=trial.fraction,
+        )
+
+    def _machines(self, config: Mapping[str, Value]) -> Machines | None:
+        vm, cloud = self.job.vm_of(config), self.job.space.cloud
+        if vm is None or cloud is None:
+            return None
+        market: Market = "spot" if config.get("market", cloud.markets[0]) == "spot" else "on_demand"
+        return Machines(
+            vm_type=str(config["vm_type"]),
+            count=int(config["vm_count"]),
+            market=market,
+            vcpus=vm.vcpus,
+            memory_gib=vm.memory_gib,
+            gpus=vm.gpus,
+            helpers=cloud.helpers,
+            price_per_hour=vm.price_on(market),
         )
 
     def _vcpus(self, config: Mapping[str, Value]) -> int | None:

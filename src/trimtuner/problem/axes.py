@@ -186,6 +186,8 @@ class ClusterAxis:
             types = list(cloud.vms)
             self._columns = np.hstack([self._columns, names[[types.index(c.vm_type) for c in self._clusters]]])
         self.prices_per_hour = np.array([cloud.price_per_hour(cluster) for cluster in self._clusters])
+        interruptions = np.array([cloud.interruptions_per_hour(cluster) for cluster in self._clusters])
+        self.interruptions_per_hour = interruptions if interruptions.any() else None
         self._codes = {cluster: code for code, cluster in enumerate(self._clusters)}
 
     @property
@@ -207,6 +209,10 @@ class ClusterAxis:
         if named not in self._codes:
             raise InputError(f"the cloud does not offer {named.vm_count!r} of {named.vm_type!r} ({market})")
         return named
+
+    def codes(self, configurations: Sequence[Mapping[str, Value]]) -> Positions:
+        """The number of each configuration's machines."""
+        return np.array([self._codes[self.cluster(configuration)] for configuration in configurations])
 
     def is_active(self, chosen: Mapping[str, Value]) -> bool:  # noqa: ARG002  (machines are always chosen)
         return True
@@ -230,8 +236,7 @@ class ClusterAxis:
         return np.asarray(self._columns[codes])
 
     def columns_of_configurations(self, configurations: Sequence[Mapping[str, Value]]) -> Floats:
-        codes = [self._codes[self.cluster(configuration)] for configuration in configurations]
-        return self.columns_of_codes(np.array(codes))
+        return self.columns_of_codes(self.codes(configurations))
 
 
 class PriceAxis:

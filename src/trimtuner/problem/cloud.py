@@ -2,53 +2,22 @@
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
-from numbers import Integral, Real
-from typing import Literal, TypeAlias
+from numbers import Integral
+from pathlib import Path
 
 from trimtuner.errors import InputError, nearest
+from trimtuner.problem.catalog import (
+    DEFAULT_REGIONS,
+    built_in_catalog,
+    in_region,
+    listings_of_file,
+    provider_named,
+    vms_of,
+)
 from trimtuner.problem.expressions import Expression, Value
-
-Market: TypeAlias = Literal["on_demand", "spot"]
-MARKETS: tuple[Market, ...] = ("on_demand", "spot")
-
-# Where the built-in prices come from: facts from the price file of apache-libcloud 3.9 (Apache-2.0), its date below.
-# Four of its m5 and c5 figures are zero or not on demand; there the family's own price per vCPU stands instead.
-CATALOG_DATE = "2025-03-02"
-CATALOG_REGION = "us-east-1"
-
-
-@dataclass(frozen=True)
-class VM:
-    """One type of virtual machine and its prices in USD per hour."""
-
-    vcpus: int
-    memory_gib: float
-    price_per_hour: float
-    gpus: int = 0
-    spot_price_per_hour: float | None = None
-
-    def __post_init__(self) -> None:
-        _require_positive("vcpus", self.vcpus)
-        _require_positive("memory_gib", self.memory_gib)
-        _require_positive("price_per_hour", self.price_per_hour)
-        if isinstance(self.gpus, bool) or not isinstance(self.gpus, Integral) or self.gpus < 0:
-            raise InputError(f"gpus={self.gpus!r} must be a whole number from 0")
-        if self.spot_price_per_hour is not None:
-            _require_positive("spot_price_per_hour", self.spot_price_per_hour)
-
-    def price_on(self, market: Market) -> float:
-        """USD per hour on that market."""
-        if market == "on_demand":
-            return self.price_per_hour
-        if self.spot_price_per_hour is None:
-            raise InputError("this VM has no spot price; give spot_price_per_hour, or leave 'spot' out of market")
-        return self.spot_price_per_hour
+from trimtuner.problem.vms import MARKETS, VM, Market, Spot
 
 
 @dataclass(frozen=True)
@@ -64,7 +33,8 @@ class Cloud:
     """VM types × counts × markets, less the pairs that ``rule`` refuses; helpers are part of every price.
 
     ``Cloud({"t2.small": VM(...)}, vm_count=range(1, 9))`` with machines of one's own, or
-    ``Cloud(catalog="aws", vm_types=["t2.small", "t2.medium"])`` from the built-in catalogue.
+    ``Cloud(catalog="aws", region="eu-west-1", vm_types=["t2.small", "t2.medium"])`` from a built-in catalogue (aws,
+    azure, gcp), or ``catalog="prices.csv"``. ``spot`` says what spot is like where machines do not say it themselves.
     """
 
     def __init__(
@@ -72,13 +42,15 @@ class Cloud:
         vms: Mapping[str, VM] | None = None,
         *,
         catalog: str | None = None,
+        region: str | None = None,
         vm_types: Iterable[str] | None = None,
         vm_count: int | Iterable[int] = 1,
         rule: str | None = None,
         market: Market | Iterable[Market] = "on_demand",
         helpers: Iterable[str] = (),
+        spot: Spot | None = None,
     ) -> None:
-        known = _known_vms(vms, catalog)
+        known = _with_spot(_known_vms(vms, catalog, region), spot)
         self.vms: dict[str, VM] = _offered_vms(known, vm_types, catalog)
         self.helpers = _checked_names(known, helpers, "helpers")
         self.markets = _checked_markets(market, self.vms)
@@ -102,6 +74,12 @@ class Cloud:
         """USD per hour for the workers and their helpers (helpers are always on demand)."""
         worker = self.vms[cluster.vm_type].price_on(cluster.market)
         return cluster.vm_count * worker + self._helper_price
+
+    def interruptions_per_hour(self, cluster: Cluster) -> float:
+        """How often one of the workers is taken away, which ends the run of all of them; never on demand."""
+        if cluster.market == "on_demand":
+            return 0.0
+        return cluster.vm_count * self.vms[cluster.vm_type].spot_interruptions_per_hour
 
     def parameter_values(self, cluster: Cluster) -> dict[str, Value]:
         """What a configuration says about its machines; the market only where there is a choice."""
@@ -127,24 +105,7 @@ class Cloud:
         return self.rule.holds(facts)
 
 
-@cache
-def built_in_catalog() -> Mapping[str, VM]:
-    """A few AWS families, on demand, in one region; see CATALOG_DATE."""
-    text = resources.files("trimtuner.problem").joinpath("catalog_aws.csv").read_text(encoding="utf-8")
-    return {
-        row["vm_type"]: VM(
-            vcpus=int(row["vcpus"]),
-            memory_gib=float(row["memory_gib"]),
-            price_per_hour=float(row["price_per_hour"]),
-            gpus=int(row["gpus"]),
-        )
-        for row in csv.DictReader(text.splitlines())
-    }
-
-
-def _known_vms(vms: Mapping[str, VM] | None, catalog: str | None) -> Mapping[str, VM]:
-    if catalog not in (None, "aws", "builtin"):
-        raise InputError(f"catalog={catalog!r} is not known; 'aws' is built in (prices of {CATALOG_DATE})")
+def _known_vms(vms: Mapping[str, VM] | None, catalog: str | None, region: str | None) -> Mapping[str, VM]:
     if vms is None and catalog is None:
         raise InputError("a Cloud needs VM types: a dict of name to VM, or catalog='aws' with vm_types=[...]")
     if vms is not None and not isinstance(vms, Mapping):
@@ -152,11 +113,36 @@ def _known_vms(vms: Mapping[str, VM] | None, catalog: str | None) -> Mapping[str
     for name, vm in (vms or {}).items():
         if not isinstance(vm, VM):
             raise InputError(f"the VM type {name!r} is {vm!r}; write tt.VM(vcpus=…, memory_gib=…, price_per_hour=…)")
-    return {**(built_in_catalog() if catalog else {}), **(vms or {})}
+    if catalog is None and region is not None:
+        raise InputError(f"region={region!r} needs a catalog to look it up in, such as catalog='aws'")
+    return {**({} if catalog is None else _catalog_vms(catalog, region)), **(vms or {})}
+
+
+def _catalog_vms(catalog: str, region: str | None) -> Mapping[str, VM]:
+    if not isinstance(catalog, str):
+        raise InputError(f"catalog={catalog!r} must be the name of a catalogue or the path of a CSV")
+    provider = provider_named(catalog)
+    if provider is not None:
+        return built_in_catalog(provider, region)
+    if not catalog.lower().endswith(".csv"):
+        known = ", ".join(map(repr, DEFAULT_REGIONS))
+        raise InputError(
+            f"catalog={catalog!r} is not known; {known} are built in, or give the path of a CSV"
+            f"{nearest(catalog, DEFAULT_REGIONS)}"
+        )
+    return vms_of(in_region(listings_of_file(Path(catalog)), region, catalog))
+
+
+def _with_spot(vms: Mapping[str, VM], spot: Spot | None) -> Mapping[str, VM]:
+    if spot is None:
+        return vms
+    if not isinstance(spot, Spot):
+        raise InputError(f"spot={spot!r} must be tt.Spot(discount=…, interruptions_per_hour=…)")
+    return {name: spot.filled_into(vm) for name, vm in vms.items()}
 
 
 def _offered_vms(known: Mapping[str, VM], vm_types: Iterable[str] | None, catalog: str | None) -> dict[str, VM]:
-    if vm_types is None and catalog is not None:
+    if vm_types is None and catalog is not None and provider_named(catalog) is not None:
         raise InputError(f"catalog={catalog!r} needs vm_types=[...], such as {sorted(known)[:3]}")
     offered = _checked_names(known, known if vm_types is None else vm_types, "vm_types")
     if not offered:
@@ -195,7 +181,10 @@ def _checked_markets(market: Market | Iterable[Market], vms: Mapping[str, VM]) -
     _refuse_repeats(listed, "market")
     for vm_type, vm in vms.items():
         if "spot" in listed and vm.spot_price_per_hour is None:
-            raise InputError(f"market has 'spot', but {vm_type!r} has no spot_price_per_hour; give it in tt.VM(…)")
+            raise InputError(
+                f"market has 'spot', but {vm_type!r} has no spot_price_per_hour; give it in tt.VM(…), "
+                "or for all with spot=tt.Spot(discount=…)"
+            )
     return listed
 
 
@@ -209,8 +198,3 @@ def _checked_counts(vm_count: int | Iterable[int]) -> tuple[int, ...]:
     plain = tuple(int(count) for count in counts)
     _refuse_repeats(plain, "vm_count")
     return plain
-
-
-def _require_positive(name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value <= 0:
-        raise InputError(f"{name}={value!r} must be a number above 0")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from trimtuner.errors import InputError
 from trimtuner.problem.axes import Axis, Configuration, DiscreteAxis
-from trimtuner.problem.cloud import built_in_catalog
+from trimtuner.problem.catalog import built_in_catalog
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.machines import machine_columns
 from trimtuner.problem.parameters import Choice, plain_value
@@ -35,8 +35,8 @@ def _inferred_axis(name: str, configurations: Sequence[Configuration], given: di
             given[name].position(value)
         return DiscreteAxis(name, given[name])
     choice = Choice(values)
-    catalog = built_in_catalog()
-    if name == "vm_type" and all(value in catalog for value in values):
+    if name == "vm_type" and all(value in built_in_catalog() for value in values):
+        catalog = built_in_catalog()
         vms = [catalog[str(value)] for value in choice.values]
         return DiscreteAxis(name, choice, machine_columns(vms, [1] * len(vms), [False] * len(vms)))
     if choice.scale == "linear":

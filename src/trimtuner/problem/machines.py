@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from trimtuner.arrays import Floats
-from trimtuner.problem.cloud import VM
+from trimtuner.problem.vms import VM
 
 
 def machine_columns(vms: Sequence[VM], counts: Sequence[int], is_spot: Sequence[bool]) -> Floats:

@@ -16,7 +16,10 @@ Key: TypeAlias = tuple[Value | tuple[bool] | None, ...]
 
 
 class Pool:
-    """Configurations to choose among, each with its row of numbers and its price per hour."""
+    """Configurations to choose among, each with its row of numbers and its price per hour.
+
+    ``interruptions_per_hour`` is how often the machines of each are taken away; None where none ever are.
+    """
 
     def __init__(
         self,
@@ -25,11 +28,13 @@ class Pool:
         configuration: Callable[[int], Configuration],
         key: Callable[[Configuration], Key],
         lasting: int | None = None,
+        interruptions_per_hour: Floats | None = None,
     ) -> None:
         self.rows = rows
         self.lasting = len(rows) if lasting is None else lasting  # the first so many are there whatever was measured
         self.prices_per_hour = prices_per_hour
         self.configuration = configuration
+        self.interruptions_per_hour = interruptions_per_hour
         self._key = key
 
     def __len__(self) -> int:
@@ -42,6 +47,10 @@ class Pool:
     def position(self, configuration: Configuration) -> int:
         """Where the configuration stands in the pool."""
         return self._positions[self._key(configuration)]
+
+    def without_interruptions(self) -> Pool:
+        """The same configurations, were no machine ever taken away."""
+        return Pool(self.rows, self.prices_per_hour, self.configuration, self._key, self.lasting)
 
     def rows_at(self, positions: Positions, fractions: Floats | float) -> Floats:
         """Rows as the models take them: the configuration's columns, then the fraction."""

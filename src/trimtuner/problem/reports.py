@@ -21,21 +21,20 @@ def outcome_of_success(
     snapshots: Mapping[float, Mapping[str, float]],
 ) -> Outcome:
     """The outcome of a trial that reported; snapshots are part of the same run, so they are charged once."""
-    if not isinstance(snapshots, Mapping):
-        raise InputError(f"snapshots={snapshots!r} must be a dict such as {{0.1: {{'accuracy': 0.8, 'time': 3.0}}}}")
-    measurements = [
-        _measurement(problem, trial, _snapshot_fraction(problem, trial, fraction), reported)
-        for fraction, reported in snapshots.items()
-    ]
-    measurements.sort(key=lambda measurement: measurement.fraction)
+    measurements = _measured_on_the_way(problem, trial, snapshots)
     final = _measurement(problem, trial, trial.fraction, metrics)
-    _refuse_repeated_snapshots(measurements)
     cost, time = final.metrics.get(COST, 0.0), final.metrics.get(TIME)
     return Outcome(trial, (*measurements, final), None, cost, time)
 
 
-def outcome_of_failure(problem: Problem, trial: Trial, kind: str, metrics: Mapping[str, float]) -> Outcome:
-    """The outcome of a trial that failed: charged for its time or cost, with nothing measured."""
+def outcome_of_failure(
+    problem: Problem,
+    trial: Trial,
+    kind: str,
+    metrics: Mapping[str, float],
+    snapshots: Mapping[float, Mapping[str, float]] | None = None,
+) -> Outcome:
+    """The outcome of a trial that failed: charged for its time or cost; what it measured on its way is measured."""
     if not isinstance(kind, str) or not _FAILURE_KIND.fullmatch(kind):
         raise InputError(f"failed={kind!r} must name the kind of failure in a few words, such as 'oom' or 'timeout'")
     for name in metrics:
@@ -44,7 +43,21 @@ def outcome_of_failure(problem: Problem, trial: Trial, kind: str, metrics: Mappi
     completed = _with_cost(problem, trial, {name: _checked(name, value) for name, value in metrics.items()})
     if problem.budget is not None:  # else nothing hangs on what a failure cost, where nobody knows
         _require_cost(trial, completed)
-    return Outcome(trial, (), kind, completed.get(COST, 0.0), completed.get(TIME))
+    measurements = _measured_on_the_way(problem, trial, snapshots or {})
+    return Outcome(trial, tuple(measurements), kind, completed.get(COST, 0.0), completed.get(TIME))
+
+
+def _measured_on_the_way(
+    problem: Problem, trial: Trial, snapshots: Mapping[float, Mapping[str, float]]
+) -> list[Measurement]:
+    if not isinstance(snapshots, Mapping):
+        raise InputError(f"snapshots={snapshots!r} must be a dict such as {{0.1: {{'accuracy': 0.8, 'time': 3.0}}}}")
+    measurements = [
+        _measurement(problem, trial, _snapshot_fraction(problem, trial, fraction), reported)
+        for fraction, reported in snapshots.items()
+    ]
+    _refuse_repeated_snapshots(measurements)
+    return sorted(measurements, key=lambda measurement: measurement.fraction)
 
 
 def _snapshot_fraction(problem: Problem, trial: Trial, fraction: float) -> float:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from trimtuner.arrays import Floats
+from trimtuner.arrays import Floats, Positions
 from trimtuner.errors import InputError, nearest
 from trimtuner.problem.axes import (
     Axis,
@@ -25,7 +25,7 @@ from trimtuner.problem.inference import infer_axes
 from trimtuner.problem.parameters import Choice, Float, Int, Parameter, plain_value
 from trimtuner.problem.pool import Key, Pool, enumerated_codes
 
-ENUMERATION_LIMIT = 300_000  # above this many configurations, a pool stands for the space
+ENUMERATION_LIMIT = 100_000  # above this many configurations (11 s and 1.4 GiB an ask), a pool stands for the space
 POOL_SIZE = 1024
 NEIGHBOURS_OF_EACH = 48
 
@@ -136,6 +136,13 @@ class Space:
             return float(self._listed_prices[self._whole_pool.position(configuration)])
         return None
 
+    def interruptions_per_hour(self, configuration: Configuration) -> float:
+        """How often the machines of this configuration are taken away; 0 where none are known to be."""
+        for axis in self._axes:
+            if isinstance(axis, ClusterAxis) and self.cloud is not None:
+                return self.cloud.interruptions_per_hour(axis.cluster(configuration))
+        return 0.0
+
     def key(self, configuration: Configuration) -> Key:
         """What makes two configurations the same."""
         return tuple(_told_apart(configuration.get(name)) for name in self.names)
@@ -183,10 +190,11 @@ class Space:
             return self._pool_of(self._listed, self._listed_prices)
         codes = enumerated_codes(self._axes)
         rows = np.hstack([axis.columns_of_codes(codes[:, i]) for i, axis in enumerate(self._axes)])
-        prices = None
+        prices = interruptions = None
         for i, axis in enumerate(self._axes):
             if isinstance(axis, ClusterAxis):
                 prices = axis.prices_per_hour[codes[:, i]]
+                interruptions = _picked(axis.interruptions_per_hour, codes[:, i])
 
         def configuration(position: int) -> Configuration:
             chosen: Configuration = {}
@@ -194,15 +202,17 @@ class Space:
                 chosen.update(axis.values_of_code(int(code)))
             return chosen
 
-        return Pool(_varying(rows), prices, configuration, self.key)
+        return Pool(_varying(rows), prices, configuration, self.key, interruptions_per_hour=interruptions)
 
     def _pool_of(
         self, configurations: Sequence[Configuration], prices: Floats | None = None, lasting: int | None = None
     ) -> Pool:
         rows = np.hstack([axis.columns_of_configurations(configurations) for axis in self._axes])
-        if prices is None and self.cloud is not None:
-            found = [self.price_per_hour(configuration) for configuration in configurations]
-            prices = np.array(found, dtype=float)
+        interruptions = None
+        for axis in self._axes:
+            if isinstance(axis, ClusterAxis):
+                codes = axis.codes(configurations)
+                prices, interruptions = axis.prices_per_hour[codes], _picked(axis.interruptions_per_hour, codes)
         is_whole = configurations is self._listed
         return Pool(
             _varying(rows) if is_whole else rows,
@@ -210,6 +220,7 @@ class Space:
             lambda position: dict(configurations[position]),
             self.key,
             lasting,
+            interruptions,
         )
 
     def _quasi_random_configurations(self, count: int, seed: int) -> list[Configuration]:
@@ -286,6 +297,10 @@ def _axis_of(name: str, parameter: Parameter) -> Axis:
         values = range(parameter.min, parameter.max + 1)
         return DiscreteAxis(name, Choice(values, parameter.scale, parameter.when.text if parameter.when else None))
     return ContinuousAxis(name, parameter)
+
+
+def _picked(numbers: Floats | None, positions: Positions) -> Floats | None:
+    return None if numbers is None else numbers[positions]
 
 
 def _varying(rows: Floats) -> Floats:

@@ -1,5 +1,6 @@
 """Who remembers, in SQL, and counts money: what was written down survives any crash, and every cent is in a ledger."""
 
+from trimtuner.records.addresses import Address, Place
 from trimtuner.records.errors import DefinitionDiffers, NotOpen, OverBudget, RecordError
 from trimtuner.records.facts import Entry, Event, OpenTrial, Owner, Status
 from trimtuner.records.record import Record
@@ -7,6 +8,7 @@ from trimtuner.records.store import Records, RecordsView
 from trimtuner.records.view import StudyView
 
 __all__ = [
+    "Address",
     "DefinitionDiffers",
     "Entry",
     "Event",
@@ -14,6 +16,7 @@ __all__ = [
     "OpenTrial",
     "OverBudget",
     "Owner",
+    "Place",
     "Record",
     "RecordError",
     "Records",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
@@ -12,9 +11,10 @@ from trimtuner.problem.history import PREEMPTED, Outcome, Trial
 from trimtuner.records.codec import configuration_key, encode, encode_configuration, encode_recommended
 from trimtuner.records.errors import NotOpen, OverBudget, RecordError
 from trimtuner.records.facts import EntryKind
+from trimtuner.records.ledger import Ledger
 from trimtuner.records.money import to_usd
 from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, PLACES, STUDIES, TRIALS
-from trimtuner.records.view import spent_and_reserved
+from trimtuner.records.server import clock
 
 _OPEN, _TESTED = "open", "tested"
 
@@ -22,16 +22,18 @@ _OPEN, _TESTED = "open", "tested"
 class Change:
     """A change of one study. Nobody else changes the study until its transaction ends."""
 
-    def __init__(self, connection: Connection, study: int) -> None:
-        locked = select(STUDIES).where(STUDIES.c.study == study).with_for_update()  # SQLite locked the whole file
-        row = connection.execute(locked).one_or_none()
+    def __init__(self, connection: Connection, study: int, ledger: Ledger) -> None:
+        query = select(STUDIES, clock(connection).label("now")).where(STUDIES.c.study == study)
+        row = connection.execute(query.with_for_update()).one_or_none()  # SQLite locked the whole file
         if row is None:
             raise RecordError("the study is no longer in the record; open it again")
         self.connection = connection
         self.study = study
         self.budget: int | None = row.budget
+        self._ledger = ledger
+        self._committed: int = row.version
         self._sequence: int = row.version
-        self._at = time.time()
+        self.at: float = row.now
 
     def log(self, kind: str, trial: int | None, detail: Mapping[str, object]) -> int:
         """Count one change, and say what it was."""
@@ -39,7 +41,7 @@ class Change:
         version = update(STUDIES).where(STUDIES.c.study == self.study).values(version=self._sequence)
         self.connection.execute(version)
         text = encode(detail, f"the detail of the event {kind!r}")
-        row = {"study": self.study, "sequence": self._sequence, "at": self._at}
+        row = {"study": self.study, "sequence": self._sequence, "at": self.at}
         self.connection.execute(insert(EVENTS), {**row, "kind": kind, "trial": trial, "detail": text})
         return self._sequence
 
@@ -62,9 +64,10 @@ class Change:
 
     def require_budget(self, wanted: int) -> None:
         """Refuse a reserve that does not fit what is left."""
-        spent, reserved = spent_and_reserved(self.connection, self.study)
-        if self.budget is not None and spent + reserved + wanted > self.budget:
-            raise OverBudget(to_usd(self.budget), to_usd(spent), to_usd(reserved), to_usd(wanted))
+        before = self._ledger.sums(self.connection, self._committed)
+        now = before.until(self.connection, self.study, self._sequence)
+        if self.budget is not None and now.spent + now.reserved + wanted > self.budget:
+            raise OverBudget(to_usd(self.budget), to_usd(now.spent), to_usd(now.reserved), to_usd(wanted))
 
     def require_open(self, number: int, attempt: int) -> Row[tuple[object, ...]]:
         """The row of a trial whose attempt is under way."""
@@ -98,21 +101,21 @@ class Change:
 
     def open_attempt(self, number: int, attempt: int, reserve: int) -> None:
         """The row of an attempt, its worst case reserved."""
-        row = {"study": self.study, "trial": number, "attempt": attempt, "reserve": reserve, "asked_at": self._at}
+        row = {"study": self.study, "trial": number, "attempt": attempt, "reserve": reserve, "asked_at": self.at}
         self.connection.execute(insert(ATTEMPTS), row)
         self._enter("reserve", number, attempt, reserve)
 
     def start_attempt(self, number: int, attempt: int, handle: str) -> None:
         """Where the attempt runs."""
         self.connection.execute(
-            update(ATTEMPTS).where(*self._of_attempt(number, attempt)).values(handle=handle, started_at=self._at)
+            update(ATTEMPTS).where(*self._of_attempt(number, attempt)).values(handle=handle, started_at=self.at)
         )
 
     def close_attempt(self, number: int, attempt: int, charge: int, seconds: float | None, failed: str | None) -> None:
         """What the attempt cost is charged, and its reserve released."""
         of_attempt = self._of_attempt(number, attempt)
         reserve = self.connection.execute(select(ATTEMPTS.c.reserve).where(*of_attempt)).scalar_one()
-        ended = {"ended_at": self._at, "failed": failed, "seconds": seconds, "charge": charge}
+        ended = {"ended_at": self.at, "failed": failed, "seconds": seconds, "charge": charge}
         self.connection.execute(update(ATTEMPTS).where(*of_attempt).values(ended))
         self._enter("charge", number, attempt, charge)
         self._enter("release", number, attempt, reserve)
@@ -143,7 +146,7 @@ class Change:
             self.connection.execute(insert(PLACES), rows)
 
     def _enter(self, kind: EntryKind, number: int, attempt: int, nanos: int) -> None:
-        row = {"study": self.study, "sequence": self._sequence, "kind": kind, "at": self._at}
+        row = {"study": self.study, "sequence": self._sequence, "kind": kind, "at": self.at}
         self.connection.execute(insert(LEDGER), {**row, "trial": number, "attempt": attempt, "nanos": nanos})
 
     def _of_attempt(self, number: int, attempt: int) -> tuple[ColumnElement[bool], ...]:

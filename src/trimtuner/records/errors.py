@@ -1,7 +1,7 @@
 """What can go wrong with a record, sorted by what the caller should do next.
 
 TrimTunerError
-├── RecordError              look at the file or the disk, as the message says; the data is as it was
+├── RecordError              look at the file, the disk or the server, as the message says; the data is as it was
 ├── InputError
 │   ├── DefinitionDiffers    the name belongs to another study: take another name, or the old definition
 │   └── NotOpen              somebody else ended this attempt, or nobody began it: read the history again

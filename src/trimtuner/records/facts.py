@@ -34,6 +34,7 @@ class Owner:
     pid: int
     pid_started: str  # numbers of processes come again, with another start
     heartbeat_at: float | None = None  # None: not registered yet
+    silent_seconds: float | None = None  # since then, by the clock that the heartbeat is of
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,20 @@ class OpenTrial:
     owner: str
     asked_at: float
     started_at: float | None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One run of a trial, from when it was asked to its end."""
+
+    trial: int
+    attempt: int
+    asked_at: float
+    started_at: float | None
+    ended_at: float | None
+    failed: str | None
+    reserve: float  # USD
+    charge: float | None  # USD; None: under way
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -20,6 +19,7 @@ from trimtuner.records.database import Database
 from trimtuner.records.facts import Owner
 from trimtuner.records.money import to_nanos
 from trimtuner.records.schema import OWNERS, TRIALS
+from trimtuner.records.server import clock
 from trimtuner.records.view import StudyView, charged_nanos, trial_of
 
 _IMPORT_ORIGIN: Origin = "import"
@@ -133,9 +133,10 @@ class Record(StudyView):
         """Make an owner known, with its first heartbeat."""
         for text, what in ((owner.id, "an owner's id"), (owner.host, "a host"), (owner.pid_started, "a start time")):
             require_text(text, what)
-        values = {"host": owner.host, "pid": owner.pid, "pid_started": owner.pid_started, "heartbeat_at": time.time()}
+        values: dict[str, object] = {"host": owner.host, "pid": owner.pid, "pid_started": owner.pid_started}
         of_owner = (OWNERS.c.study == self._study, OWNERS.c.id == owner.id)
         with self._change() as change:
+            values["heartbeat_at"] = change.at
             if change.connection.execute(update(OWNERS).where(*of_owner).values(values)).rowcount == 0:
                 change.connection.execute(insert(OWNERS), {"study": self._study, "id": owner.id, **values})
 
@@ -144,7 +145,8 @@ class Record(StudyView):
         require_text(owner, "the owner")
         of_owner = (OWNERS.c.study == self._study, OWNERS.c.id == owner)
         with self._writer.transaction() as connection:
-            if connection.execute(update(OWNERS).where(*of_owner).values(heartbeat_at=time.time())).rowcount == 0:
+            beat = update(OWNERS).where(*of_owner).values(heartbeat_at=clock(connection))
+            if connection.execute(beat).rowcount == 0:
                 raise InputError(f"the owner {owner!r} is not registered; register it before its heartbeats")
 
     def request_stop(self) -> None:
@@ -160,7 +162,7 @@ class Record(StudyView):
     @contextmanager
     def _change(self) -> Iterator[Change]:
         with self._writer.transaction() as connection:
-            yield Change(connection, self._study)
+            yield Change(connection, self._study, self._ledger)
 
     def _last_charge(self, change: Change, outcome: Outcome, attempt: int, attempt_cost: float) -> int:
         """What is left of the outcome's cost to charge, so that the trial's charges sum up to it."""

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Mapping
-from pathlib import Path
 from types import TracebackType
 
 from sqlalchemy import Connection, Row, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
 from trimtuner.errors import InputError, nearest
 from trimtuner.records import facts
+from trimtuner.records.addresses import Place
 from trimtuner.records.change import Change
 from trimtuner.records.codec import decode_mapping, encode_definition
-from trimtuner.records.database import Database, open_to_read, open_to_write
-from trimtuner.records.errors import DefinitionDiffers, RecordError
+from trimtuner.records.database import Database
+from trimtuner.records.errors import DefinitionDiffers
+from trimtuner.records.ledger import Ledger
 from trimtuner.records.money import to_nanos, to_usd
+from trimtuner.records.opening import open_to_read, open_to_write
 from trimtuner.records.record import Record, require_text
 from trimtuner.records.schema import STUDIES
+from trimtuner.records.server import clock, take_turn
 from trimtuner.records.view import StudyView
 
 
 class Records:
     """The studies of a file (or of a PostgreSQL database, by its address), to be changed."""
 
-    def __init__(self, place: str | Path) -> None:
+    def __init__(self, place: Place) -> None:
         self._reader, self._writer = open_to_write(place)
 
     def create_or_open(self, name: str, definition: Mapping[str, object], budget: float | None) -> Record:
@@ -34,14 +35,7 @@ class Records:
         require_text(name, "the name of a study")
         text = encode_definition(definition)
         nanos = None if budget is None else to_nanos(budget, "the budget")
-        try:
-            row = self._create_or_find(name, text, nanos)
-        except RecordError as error:
-            if not isinstance(error.__cause__, IntegrityError):
-                raise
-            # Another process made it in the same instant: SQLite locks the whole, PostgreSQL has no row to lock yet.
-            row = self._create_or_find(name, text, nanos)
-        return Record(self._reader, self._writer, row)
+        return Record(self._reader, self._writer, self._create_or_find(name, text, nanos))
 
     def open(self, name: str) -> Record:
         """The study of that name."""
@@ -52,7 +46,7 @@ class Records:
         return _names(self._reader)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file, or of the server."""
         self._reader.close()  # first: the last to leave tidies up, which only a writer can
         self._writer.close()
 
@@ -67,6 +61,7 @@ class Records:
     def _create_or_find(self, name: str, definition: str, budget: int | None) -> Row[tuple[object, ...]]:
         query = select(STUDIES).where(STUDIES.c.name == name)
         with self._writer.transaction() as connection:
+            take_turn(connection)  # there may be no row to lock yet
             row = connection.execute(query.with_for_update()).one_or_none()
             if row is None:
                 _insert_study(connection, name, definition, budget)
@@ -80,7 +75,7 @@ class Records:
 class RecordsView:
     """The studies of a record, to be read: nothing is made, changed or locked."""
 
-    def __init__(self, place: str | Path) -> None:
+    def __init__(self, place: Place) -> None:
         self._reader = open_to_read(place)
 
     def open(self, name: str) -> StudyView:
@@ -92,7 +87,7 @@ class RecordsView:
         return _names(self._reader)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file, or of the server."""
         self._reader.close()
 
     def __enter__(self) -> RecordsView:
@@ -122,11 +117,13 @@ def _insert_study(connection: Connection, name: str, definition: str, budget: in
     largest = connection.execute(select(func.max(STUDIES.c.study))).scalar()
     study = 1 if largest is None else largest + 1
     row = {"study": study, "id": uuid.uuid4().hex, "name": name, "definition": definition, "budget": budget}
-    connection.execute(insert(STUDIES), {**row, "created_at": time.time(), "version": 0})
-    Change(connection, study).log(facts.CREATED, None, {"budget": None if budget is None else to_usd(budget)})
+    connection.execute(insert(STUDIES).values(**row, created_at=clock(connection), version=0))
+    Change(connection, study, Ledger(study)).log(
+        facts.CREATED, None, {"budget": None if budget is None else to_usd(budget)}
+    )
 
 
 def _change_budget(connection: Connection, study: int, old: int | None, new: int | None) -> None:
     connection.execute(update(STUDIES).where(STUDIES.c.study == study).values(budget=new))
     amounts = {key: None if nanos is None else to_usd(nanos) for key, nanos in (("from", old), ("to", new))}
-    Change(connection, study).log(facts.BUDGET_CHANGED, None, amounts)
+    Change(connection, study, Ledger(study)).log(facts.BUDGET_CHANGED, None, amounts)

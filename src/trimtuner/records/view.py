@@ -5,14 +5,16 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, case, func, select
+from sqlalchemy import Connection, Row, func, select
 
 from trimtuner.problem.history import History, Outcome, Trial
 from trimtuner.records.codec import Json, decode_mapping, decode_measurements, decode_trial
 from trimtuner.records.database import Database
-from trimtuner.records.facts import STOP_REQUESTED, Entry, Event, OpenTrial, Owner, Status
+from trimtuner.records.facts import STOP_REQUESTED, Attempt, Entry, Event, OpenTrial, Owner, Status
+from trimtuner.records.ledger import Ledger
 from trimtuner.records.money import to_usd
 from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, STUDIES, TRIALS
+from trimtuner.records.server import clock
 
 
 class StudyView:
@@ -21,6 +23,7 @@ class StudyView:
     def __init__(self, reader: Database, row: Row[tuple[object, ...]]) -> None:
         self._reader = reader
         self._study: int = row.study
+        self._ledger = Ledger(self._study)
         self._lock = threading.Lock()
         self._known = _Known({}, (), 0, -1, History())
         self.id: str = row.id
@@ -68,10 +71,10 @@ class StudyView:
             changed = select(EVENTS.c.at).where(EVENTS.c.study == self._study, EVENTS.c.sequence == row.version)
             counts = select(func.count(), func.count(TRIALS.c.told), func.count(TRIALS.c.failed))
             asked, told, failed = connection.execute(counts.where(TRIALS.c.study == self._study)).one()
-            spent, reserved = spent_and_reserved(connection, self._study)
+            sums = self._ledger.sums(connection, row.version)
             changed_at = float(connection.execute(changed).scalar_one())
         budget = None if row.budget is None else to_usd(row.budget)
-        money = (budget, to_usd(spent), to_usd(reserved))
+        money = (budget, to_usd(sums.spent), to_usd(sums.reserved))
         return Status(row.version, changed_at, *money, asked - told, told - failed, failed)
 
     def open_trials(self) -> list[OpenTrial]:
@@ -95,6 +98,25 @@ class StudyView:
         """USD charged so far for a trial's attempts."""
         with self._reader.transaction() as connection:
             return to_usd(charged_nanos(connection, self._study, number))
+
+    def attempts(self) -> list[Attempt]:
+        """Every attempt at a trial, in the order of the trials."""
+        query = select(ATTEMPTS).where(ATTEMPTS.c.study == self._study).order_by(ATTEMPTS.c.trial, ATTEMPTS.c.attempt)
+        with self._reader.transaction() as connection:
+            rows = connection.execute(query).all()
+        return [
+            Attempt(
+                trial=r.trial,
+                attempt=r.attempt,
+                asked_at=r.asked_at,
+                started_at=r.started_at,
+                ended_at=r.ended_at,
+                failed=r.failed,
+                reserve=to_usd(r.reserve),
+                charge=None if r.charge is None else to_usd(r.charge),
+            )
+            for r in rows
+        ]
 
     def ledger(self) -> list[Entry]:
         """Every movement of money, in order."""
@@ -120,9 +142,16 @@ class StudyView:
 
     def owners(self) -> list[Owner]:
         """Every process that registered, with its last sign of life."""
-        query = select(OWNERS).where(OWNERS.c.study == self._study).order_by(OWNERS.c.id)
         with self._reader.transaction() as connection:
-            return [Owner(r.id, r.host, r.pid, r.pid_started, r.heartbeat_at) for r in connection.execute(query)]
+            silent = (clock(connection) - OWNERS.c.heartbeat_at).label("silent")
+            query = select(OWNERS, silent).where(OWNERS.c.study == self._study).order_by(OWNERS.c.id)
+            rows = connection.execute(query).all()
+        return [Owner(r.id, r.host, r.pid, r.pid_started, r.heartbeat_at, r.silent) for r in rows]
+
+    def now(self) -> float:
+        """The time by the clock that all times of the record are of."""
+        with self._reader.transaction() as connection:
+            return float(connection.execute(select(clock(connection))).scalar_one())
 
     def _version(self, connection: Connection) -> int:
         query = select(STUDIES.c.version).where(STUDIES.c.study == self._study)
@@ -155,15 +184,6 @@ class _Known:
 def trial_of(row: Row[tuple[object, ...]]) -> Trial:
     """The trial of a row, as it was asked."""
     return decode_trial(row.number, row.config, row.fraction, row.snapshots, row.origin, row.recommended)
-
-
-def spent_and_reserved(connection: Connection, study: int) -> tuple[int, int]:
-    """The ledger's sums, in billionths of a dollar."""
-    kind, nanos = LEDGER.c.kind, LEDGER.c.nanos
-    spent = func.sum(case((kind == "charge", nanos), else_=0))
-    reserved = func.sum(case((kind == "reserve", nanos), (kind == "release", -nanos), else_=0))
-    sums = connection.execute(select(spent, reserved).where(LEDGER.c.study == study)).one()
-    return int(sums[0] or 0), int(sums[1] or 0)
 
 
 def charged_nanos(connection: Connection, study: int, number: int) -> int:

@@ -24,8 +24,10 @@ def definition_of(problem: Problem, method: str, seed: int) -> dict[str, object]
 
 
 def _digest(problem: Problem) -> str:
-    """Of every configuration and its price; of a sample where they cannot be listed."""
+    """Of every configuration, its price and its risk; of a sample where they cannot be listed."""
     pool = problem.space.pool()
     prices = None if pool.prices_per_hour is None else pool.prices_per_hour.tolist()
     configurations = [pool.configuration(position) for position in range(len(pool))]
-    return hashlib.sha256(json.dumps([configurations, prices]).encode()).hexdigest()[:16]
+    # The risk only where there is any, so that studies of before are still the same.
+    risk = [] if pool.interruptions_per_hour is None else [pool.interruptions_per_hour.tolist()]
+    return hashlib.sha256(json.dumps([configurations, prices, *risk]).encode()).hexdigest()[:16]

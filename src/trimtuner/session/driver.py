@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from trimtuner.engines.protocol import End, Engine, Launch, State
+from trimtuner.engines.protocol import LOST, End, Engine, EngineTrouble, Launch, State
 from trimtuner.errors import SearchOver
 from trimtuner.problem.history import PREEMPTED, Trial
 from trimtuner.records import NotOpen, OpenTrial, OverBudget
@@ -24,13 +24,15 @@ LaunchOf: TypeAlias = Callable[[str, Trial, int], Launch]  # study, trial, attem
 
 _PAUSE = 0.1  # seconds between looks at the running trials
 _LOOK_FOR_ABANDONED = 10.0  # seconds between looks for trials of processes that died
+_PATIENCE_WITH_TROUBLE = 900.0  # seconds: time to renew a credential, or for a network to come back
+_PAUSE_IN_TROUBLE = 5.0
 
 
 @dataclass(frozen=True)
 class Happening:
     """Something to tell whoever watches the run."""
 
-    kind: str  # "started", "adopted", "ended", "retried"
+    kind: str  # "started", "adopted", "ended", "retried", "in trouble"
     trial: Trial
     attempt: int
     text: str = ""
@@ -43,8 +45,20 @@ Listener: TypeAlias = Callable[[Happening], None]
 class _Watched:
     trial: Trial
     attempt: int
-    handle: str
+    handle: str | None  # None: the engine could not start it yet
     since: float
+    seen_seconds: float = 0.0  # that an earlier watcher saw it run
+
+
+@dataclass(frozen=True)
+class _Trouble:
+    """What the engine cannot do for now, and since when; empty where all is well."""
+
+    text: str = ""
+    since: float = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
 
 
 class Driver:
@@ -68,6 +82,8 @@ class Driver:
         self._began = self.record.version()
         self._is_stopping = False
         self._last_look = self._last_beat = 0.0
+        self._trouble = _Trouble()
+        self._has_worked = False  # whether the engine ever did as asked
 
     @property
     def running(self) -> list[tuple[Trial, float]]:
@@ -80,32 +96,40 @@ class Driver:
 
     def run(self, tick: Callable[[], None] = lambda: None) -> str:
         """Until the search is over or was asked to stop, and every trial of ours has ended; why it ended."""
+        with self._memory.beating():
+            return self._run(tick)
+
+    def _run(self, tick: Callable[[], None]) -> str:
         over = "it was asked to stop"
         while True:
             self._keep_in_touch()
             ended = self._collect()
-            if not self._is_stopping:
+            if not self._is_stopping and not self._trouble:
                 reason = self._fill()
                 over = reason or over
                 # What waits for the end of a running trial may be affordable then.
                 if reason is not None and not self._watched:
+                    self._adopt_abandoned()  # the last one to leave leaves nothing open that it could close
+                if reason is not None and not self._watched:
                     return reason
-            if self._is_stopping and not self._watched:
-                return over
+            if self._is_stopping and not any(one.handle for one in self._watched.values()):
+                return over  # what never came to start is left to the next run
             tick()
             if not ended:
-                time.sleep(_PAUSE)
+                time.sleep(_PAUSE_IN_TROUBLE if self._trouble else _PAUSE)
 
     def _keep_in_touch(self) -> None:
         now = time.monotonic()
         if now - self._last_beat >= HEARTBEAT_SECONDS or not self._last_beat:
             self._last_beat = now
-            self.record.heartbeat(self._memory.owner.id)
             self._notice_stop()
         if now - self._last_look >= _LOOK_FOR_ABANDONED or not self._last_look:
             self._last_look = now
-            for one in self._memory.abandoned():
-                self._adopt(one)
+            self._adopt_abandoned()
+
+    def _adopt_abandoned(self) -> None:
+        for one in self._memory.abandoned():
+            self._adopt(one)
 
     def _notice_stop(self) -> None:
         if self.record.stop_requested(self._began):
@@ -113,13 +137,20 @@ class Driver:
 
     def _adopt(self, one: OpenTrial) -> None:
         """Go on watching a trial whose process died; one that never came to start is started now."""
-        if self.record.adopt(one.trial.number, one.owner, self._memory.owner.id):
-            self._listener(Happening("adopted", one.trial, one.attempt))
+        seen_seconds = self._memory.seconds_seen(one)
+        if not self.record.adopt(one.trial.number, one.owner, self._memory.owner.id):
+            return
+        self._listener(Happening("adopted", one.trial, one.attempt))
+        if one.handle is None:
             self._start(one.trial, one.attempt)
+            return
+        launch = self._launch_of(self.record.id, one.trial, one.attempt)
+        handle = self._engine.take_over(launch, one.handle)
+        self._watched[one.trial.number] = _Watched(one.trial, one.attempt, handle, time.time(), seen_seconds)
 
     def _fill(self) -> str | None:
         """Ask and start until every place is taken; why nothing more is asked, if so."""
-        while len(self._watched) < self._parallel:
+        while len(self._watched) < self._parallel and not self._trouble:
             try:
                 trial = self.study.ask()
             except SearchOver as over:
@@ -128,25 +159,58 @@ class Driver:
         return None
 
     def _start(self, trial: Trial, attempt: int) -> None:
-        """Engines start an attempt once, however often they are asked to."""
-        handle = self._engine.start(self._launch_of(self.record.id, trial, attempt))
-        self.record.started(trial.number, attempt, handle)
-        self._watched[trial.number] = _Watched(trial, attempt, handle, time.time())
-        self._listener(Happening("started", trial, attempt))
+        self._watched[trial.number] = _Watched(trial, attempt, None, time.time())
+        self._begin(self._watched[trial.number])
+
+    def _begin(self, one: _Watched) -> bool:
+        """Have it started; engines start an attempt once, however often they are asked to. Whether it worked."""
+        try:
+            one.handle = self._engine.start(self._launch_of(self.record.id, one.trial, one.attempt))
+        except EngineTrouble as trouble:
+            self._bear(one, trouble)
+            return False
+        self._has_worked = True
+        self.record.started(one.trial.number, one.attempt, one.handle)
+        self._listener(Happening("started", one.trial, one.attempt))
+        return True
 
     def _collect(self) -> bool:
         """Tell the record of every trial that has ended; whether there was one."""
         ended = False
+        is_well = True
         for one in list(self._watched.values()):
-            state = self._engine.poll(one.handle)
+            if one.handle is None:
+                is_well = self._begin(one) and is_well
+                continue
+            try:
+                state = self._engine.poll(one.handle)
+                self._has_worked = True
+            except EngineTrouble as trouble:
+                is_well = False
+                self._bear(one, trouble)
+                continue
             if state.end is not None:
                 del self._watched[one.trial.number]
                 self._notice_stop()  # who ended the trial may have asked us to stop before
                 self._end(one, state, state.end)
                 ended = True
+        if is_well:
+            self._trouble = _Trouble()
         return ended
 
+    def _bear(self, one: _Watched, trouble: EngineTrouble) -> None:
+        """Say it once, and look again for a while: the trial is as safe as its dead-man limit makes it."""
+        text, now = str(trouble), time.monotonic()
+        is_patience_over = self._trouble and now - self._trouble.since > _PATIENCE_WITH_TROUBLE
+        if is_patience_over or not self._has_worked:
+            raise trouble
+        if text != self._trouble.text:
+            self._listener(Happening("in trouble", one.trial, one.attempt, text))
+        self._trouble = _Trouble(text, self._trouble.since if self._trouble else now)
+
     def _end(self, one: _Watched, state: State, end: End) -> None:
+        if end.kind == LOST:
+            end = replace(end, seconds=max(end.seconds, one.seen_seconds))
         verdict = judge(self.study.problem, one.trial, state, end)
         try:
             if self._is_retried(one, verdict):
@@ -155,6 +219,8 @@ class Driver:
                 self._finish(one, verdict)
         except NotOpen:
             return  # another process, which took us for dead, was first
+        if one.handle is not None:
+            self._engine.forget(one.handle)
 
     def _is_retried(self, one: _Watched, verdict: Verdict) -> bool:
         failed = verdict.outcome.failed
@@ -182,10 +248,12 @@ class Driver:
 
 
 def stop_now(memory: Recorded, engine: Engine) -> list[int]:
-    """End every running trial of the study; the runs that watch them, or the next one, tell their end."""
+    """End every trial of the study that the engine finds from here; the run that watches one, or the next, tells it."""
+    handles = {(found.trial, found.attempt): found.handle for found in engine.find(memory.record.id)}
     stopped = []
     for one in memory.record.open_trials():
-        if one.handle is not None:
-            engine.stop(one.handle)
+        handle = handles.get((one.trial.number, one.attempt))
+        if handle is not None:
+            engine.stop(handle)
             stopped.append(one.trial.number)
     return stopped

@@ -30,10 +30,10 @@ class Verdict:
 
 def judge(problem: Problem, trial: Trial, state: State, end: End) -> Verdict:
     """The outcome of an attempt, charged for its time by our own clock, whatever the job says."""
+    metrics, snapshots = _told(problem, trial, state)
     if end.kind is not None:
         kind = PREEMPTED if end.kind in (LOST, STOPPED) else end.kind
-        return _failure(problem, trial, kind, end, end.detail)
-    metrics, snapshots = _told(problem, trial, state)
+        return _failure(problem, trial, kind, end, end.detail, snapshots)
     if not state.reports:
         detail = f"it printed no metric{_bad(state)}"
         return _failure(problem, trial, BAD_METRIC if state.bad_lines else SILENT, end, detail)
@@ -44,8 +44,20 @@ def judge(problem: Problem, trial: Trial, state: State, end: End) -> Verdict:
     return Verdict(outcome, "")
 
 
-def _failure(problem: Problem, trial: Trial, kind: str, end: End, detail: str) -> Verdict:
-    return Verdict(outcome_of_failure(problem, trial, kind, {TIME: end.seconds}), detail)
+def _failure(
+    problem: Problem,
+    trial: Trial,
+    kind: str,
+    end: End,
+    detail: str,
+    snapshots: Mapping[float, Mapping[str, float]] | None = None,
+) -> Verdict:
+    """What it measured on its way is measured, however it ended; unless that itself cannot be used."""
+    spent = {TIME: max(end.seconds, 1e-9)}  # of what never started, nothing that could be charged
+    try:
+        return Verdict(outcome_of_failure(problem, trial, kind, spent, snapshots or {}), detail)
+    except InputError as error:
+        return Verdict(outcome_of_failure(problem, trial, kind, spent), f"{detail}; {error}")
 
 
 def _bad(state: State) -> str:

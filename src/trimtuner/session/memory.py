@@ -5,14 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from pathlib import Path
 from typing import Protocol
 
 from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
 from trimtuner.problem.problem import TIME, Problem
 from trimtuner.problem.reports import outcome_of_failure
-from trimtuner.records import OpenTrial, Record, Records
+from trimtuner.records import OpenTrial, Place, Record, Records
 from trimtuner.session.owners import HEARTBEAT_SECONDS, is_alive, this_process
 
 
@@ -65,9 +64,9 @@ class InMemory:
 
 
 class Recorded:
-    """A study in a file: written before a trial starts and when it has ended, by as many processes as like."""
+    """A study in a record: written before a trial starts and when it has ended, by as many processes as like."""
 
-    def __init__(self, storage: str | Path, name: str, definition: Mapping[str, object], problem: Problem) -> None:
+    def __init__(self, storage: Place, name: str, definition: Mapping[str, object], problem: Problem) -> None:
         self.problem = problem
         self.record: Record = Records(storage).create_or_open(name, definition, problem.budget)
         self.owner = this_process()
@@ -99,6 +98,12 @@ class Recorded:
     def signs_of_life(self) -> Iterator[None]:
         """A heartbeat, so that whoever finds trials of a dead process knows how long it lived."""
         self.close_abandoned()
+        with self.beating():
+            yield
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """A heartbeat whatever else is done: who is long at a model is not dead."""
         over = threading.Event()
         thread = threading.Thread(target=self._beat, args=(over,), daemon=True)
         thread.start()
@@ -106,7 +111,7 @@ class Recorded:
             yield
         finally:
             over.set()
-            thread.join()
+            thread.join(HEARTBEAT_SECONDS)  # it may be waiting for a server that is gone
 
     def abandoned(self) -> list[OpenTrial]:
         """Trials under way whose process is gone."""
@@ -115,12 +120,17 @@ class Recorded:
 
     def close_abandoned(self) -> None:
         """Close trials that ran inside a process that is gone: charged until its last sign of life."""
-        beats = {owner.id: owner.heartbeat_at or 0.0 for owner in self.record.owners()}
         for one in self.abandoned():
-            if not self.record.adopt(one.trial.number, one.owner, self.owner.id):
-                continue  # another process was first
-            lived = beats.get(one.owner, 0.0) + HEARTBEAT_SECONDS - one.asked_at
-            self.tell(outcome_of_failure(self.problem, one.trial, PREEMPTED, {TIME: max(lived, 1e-9)}))
+            seen = self.seconds_seen(one)
+            if self.record.adopt(one.trial.number, one.owner, self.owner.id):  # else another process was first
+                self.tell(outcome_of_failure(self.problem, one.trial, PREEMPTED, {TIME: max(seen, 1e-9)}))
+
+    def seconds_seen(self, one: OpenTrial) -> float:
+        """How long its owner is known to have watched a trial: until the next heartbeat was due, or its limit."""
+        beats = {owner.id: owner.heartbeat_at or 0.0 for owner in self.record.owners()}
+        began = one.asked_at if one.started_at is None else one.started_at
+        seen = max(beats.get(one.owner, 0.0) + HEARTBEAT_SECONDS - began, 0.0)
+        return seen if self.problem.trial_limit is None else min(seen, self.problem.trial_limit)
 
     def _beat(self, over: threading.Event) -> None:
         while not over.wait(HEARTBEAT_SECONDS):

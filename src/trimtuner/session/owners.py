@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
-import time
 import uuid
 from pathlib import Path
 
 from trimtuner.records import Owner
 
 HEARTBEAT_SECONDS = 5.0
-_SILENT_SECONDS = 60.0  # after which a process on another machine is taken for dead
+_SILENT_SECONDS = 60.0  # after which a process that cannot be seen from here is taken for dead
 
 
 def this_process() -> Owner:
@@ -20,18 +19,36 @@ def this_process() -> Owner:
 
 
 def is_alive(owner: Owner) -> bool:
-    """Whether the process still runs: by the system's own word here, by its heartbeat elsewhere."""
-    if owner.host == (socket.gethostname() or "localhost"):
+    """Whether the process still runs: by the system's own word where it can be seen, by its heartbeat elsewhere.
+
+    Names of hosts say nothing about that: machines are cloned with theirs, and containers are given the same one.
+    """
+    where = _numbering()
+    if where is not None and owner.pid_started.startswith(f"{where}:"):
         return _started(owner.pid) == owner.pid_started
-    return owner.heartbeat_at is not None and time.time() - owner.heartbeat_at < _SILENT_SECONDS
+    return owner.silent_seconds is not None and owner.silent_seconds < _SILENT_SECONDS
 
 
 def _started(pid: int) -> str | None:
-    """When the process started, in the kernel's ticks since the machine did: numbers of processes come again."""
+    """When the process started, in the kernel's ticks, and where it has its number: numbers of processes come again."""
+    where = _numbering()
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return None
     after_name = stat.rpartition(")")[2].split()
-    return None if after_name[0] in ("Z", "X") else f"{boot}:{after_name[19]}"
+    return None if where is None or after_name[0] in ("Z", "X") else f"{where}:{after_name[19]}"
+
+
+def _numbering() -> str | None:
+    """What tells the numbers of processes apart: the start of the kernel, and the namespace, as in containers.
+
+    Nothing where the processes that are shown are numbered for others than us.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        is_ours = os.readlink("/proc/self") == str(os.getpid())
+        namespace = os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return None
+    return f"{boot}:{namespace}" if is_ours else None

@@ -12,9 +12,9 @@ from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Trial
 from trimtuner.problem.problem import Constraint
-from trimtuner.session.recommendation import Recommendation
 from trimtuner.session.study import Study
 from trimtuner.tuning.recipe import Recipe
+from trimtuner.tuning.recommendation import Recommendation
 
 LEVELS = (0.90, 0.95, 0.99)
 

@@ -8,14 +8,14 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from trimtuner.decisions.belief import Belief
 from trimtuner.decisions.stopping import Stop
-from trimtuner.errors import InputError, SearchOver
+from trimtuner.errors import InputError, NoAnswer, SearchOver
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
 from trimtuner.problem.problem import COST, TIME, Problem
@@ -23,16 +23,21 @@ from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 from trimtuner.problem.space import Space
 from trimtuner.session.definition import definition_of
 from trimtuner.session.memory import InMemory, Memory, Recorded
-from trimtuner.session.recommendation import Recommendation, recommendation_from
 from trimtuner.tuning import tuner
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recipes import recipe_named
+from trimtuner.tuning.recommendation import Recommendation, recommendation_from
+from trimtuner.views.subject import Money, Subject
+
+if TYPE_CHECKING:
+    from trimtuner.views.figures import Figure
 
 Snapshots: TypeAlias = Mapping[float, Mapping[str, float]]
 Result: TypeAlias = Mapping[str, float | Snapshots]  # metrics, and "snapshots" where the run passed smaller fractions
 Train: TypeAlias = Callable[[dict[str, Value], float], Result]
 
 _SNAPSHOTS = "snapshots"
+_A_RECIPE = "a recipe"  # a method without a name
 _BUGS_NOT_FAILURES = 3  # when the first trials of a loop all raise, it is the function, not the configurations
 _LONGEST_KIND = 64  # characters in the name of a failure
 
@@ -67,9 +72,9 @@ class Study:
         recipe.check(problem)
         memory: Memory = InMemory()
         if storage is not None:
-            definition = definition_of(problem, method if isinstance(method, str) else "a recipe", int(seed))
+            definition = definition_of(problem, method if isinstance(method, str) else _A_RECIPE, int(seed))
             memory = Recorded(storage, name, definition, problem)
-        self._set_up(problem, recipe, int(seed), memory)
+        self._set_up(problem, recipe, int(seed), memory, name, method if isinstance(method, str) else _A_RECIPE)
 
     @classmethod
     def of(cls, problem: Problem, recipe: Recipe, seed: int, memory: Memory) -> Study:
@@ -79,8 +84,16 @@ class Study:
         study._set_up(problem, recipe, seed, memory)
         return study
 
-    def _set_up(self, problem: Problem, recipe: Recipe, seed: int, memory: Memory) -> None:
-        self.problem, self.recipe, self.seed = problem, recipe, seed
+    def _set_up(
+        self,
+        problem: Problem,
+        recipe: Recipe,
+        seed: int,
+        memory: Memory,
+        name: str = "study",
+        method: str = _A_RECIPE,
+    ) -> None:
+        self.problem, self.recipe, self.seed, self.name, self._method = problem, recipe, seed, name, method
         self._memory = memory
         self._last_belief: tuple[History, Belief] | None = None
 
@@ -106,7 +119,7 @@ class Study:
         while True:
             history = self.history
             with _one_thread():
-                trial = tuner.ask(self.problem, self.recipe, history, self.seed, self._belief_at_hand(history))
+                trial = tuner.ask(self.problem, self.recipe, history, self.seed, self.belief_at_hand(history))
             if self._memory.claim(trial):
                 return replace(trial, config=dict(trial.config))
 
@@ -131,21 +144,40 @@ class Study:
         """As ``tell``, with the metrics in a mapping."""
         self._require_pending(trial)
         own = next(pending for pending in self.history.pending if pending.number == trial.number)
-        if failed is not None and snapshots:
-            raise InputError(f"trial {trial.number} failed, so it has no snapshots; tell only time= or cost=")
         outcome = (
             outcome_of_success(self.problem, own, metrics, snapshots)
             if failed is None
-            else outcome_of_failure(self.problem, own, failed, metrics)
+            else outcome_of_failure(self.problem, own, failed, metrics, snapshots)
         )
         self._require_same_accounting(outcome)
         self._memory.tell(outcome)
+
+    def plot(self, view: str = "tradeoff") -> Figure:
+        """One view as a picture that a notebook shows and ``save`` writes: spend, progress, tradeoff, curves, …"""
+        from trimtuner.views.figures import figures
+
+        found = figures(self._subject(), view)
+        if not found:
+            raise NoAnswer(f"there is nothing to draw of {view!r} yet; measure more and ask again")
+        return found[0]
+
+    def _repr_html_(self) -> str:
+        from trimtuner.views.notebook import study_html
+
+        return study_html(self._subject())
+
+    def _subject(self) -> Subject:
+        history = self.history
+        reserved = self._memory.record.reserved if isinstance(self._memory, Recorded) else 0.0
+        money = Money(self.problem.budget, history.spent, reserved)
+        known = self.belief_at_hand(history)
+        return Subject(self.name, self._method, self.problem, self.recipe, self.seed, history, money, known=known)
 
     def recommend(self) -> Recommendation:
         """The best configuration as far as is known, with what it is expected to measure and its chances."""
         history = self.history
         with _one_thread():
-            belief = self._belief_at_hand(history) or tuner.believe(self.problem, self.recipe, history, self.seed)
+            belief = self.belief_at_hand(history) or tuner.believe(self.problem, self.recipe, history, self.seed)
             self._last_belief = (history, belief)
             return recommendation_from(belief, tuner.recommend(self.recipe, belief, history))
 
@@ -173,7 +205,7 @@ class Study:
                     raise error
         return self.recommend() if self.history.measurements else None
 
-    def _belief_at_hand(self, history: History) -> Belief | None:
+    def belief_at_hand(self, history: History) -> Belief | None:
         """The belief of the last recommendation, if nothing has happened since: the same fit, not done twice."""
         if self._last_belief is not None and self._last_belief[0] is history:
             return self._last_belief[1]

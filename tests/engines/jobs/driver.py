@@ -1,21 +1,28 @@
-"""A driver that starts one attempt and then waits to be killed: ``driver.py module:Class launch-as-JSON``."""
+"""A driver that starts one attempt and then waits to be killed.
 
-import importlib
+``driver.py module:function argument launch``, the last two in JSON.
+"""
+
 import json
 import signal
 import sys
 import time
 from pathlib import Path
 
-from trimtuner.engines.protocol import Launch
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import under_test
+
+from trimtuner.engines.protocol import Launch, Machines
 
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # who starts tests in the background may have it ignored
-module, _, name = sys.argv[1].partition(":")
-engine = getattr(importlib.import_module(module), name)()
-given = json.loads(sys.argv[2])
+engine = under_test.make(sys.argv[1], sys.argv[2])
+given = json.loads(sys.argv[3])
 for key in ("folder", "working_directory"):
     given[key] = Path(given[key])
-launch = Launch(**{**given, "command": tuple(given["command"]), "secrets": tuple(given["secrets"])})
+machines = given["machines"] and Machines(**{**given["machines"], "helpers": tuple(given["machines"]["helpers"])})
+tuples = {key: tuple(given[key]) for key in ("command", "secrets")}
+launch = Launch(**{**given, **tuples, "machines": machines})
 print("ready", flush=True)
 print(engine.start(launch), flush=True)
 time.sleep(300)

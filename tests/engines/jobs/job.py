@@ -6,10 +6,12 @@ import signal
 import sys
 import time
 
+NOTES = os.environ.get("NOTES", "notes")
+
 
 def note(text: str) -> None:
-    """For the test to see, in the working directory; whole lines, whoever writes at the same time."""
-    descriptor = os.open("notes", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    """For the test to see, in the working directory or elsewhere; whole lines, whoever writes at the same time."""
+    descriptor = os.open(NOTES, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.write(descriptor, f"{text}\n".encode())
     os.close(descriptor)
 
@@ -99,12 +101,12 @@ def leave_orphan() -> None:
 
 
 def await_notes(count: int) -> None:
-    while not os.path.exists("notes") or count_notes() < count:
+    while not os.path.exists(NOTES) or count_notes() < count:
         time.sleep(0.005)
 
 
 def count_notes() -> int:
-    with open("notes") as file:
+    with open(NOTES) as file:
         return len(file.readlines())
 
 

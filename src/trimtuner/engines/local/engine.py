@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path, PurePath
+from pathlib import Path
 
-from trimtuner.engines.local import files, processes
-from trimtuner.engines.local.attempt import Attempt
-from trimtuner.engines.local.environment import (
-    environment_of_launch,
-    environment_of_minder,
+from trimtuner.engines.minding import files, processes
+from trimtuner.engines.minding.attempt import Attempt
+from trimtuner.engines.minding.environment import (
+    check_launch,
+    check_secrets,
     least_used_cores,
-    secrets_of,
+    record_of,
+    secrets_and_tags,
 )
-from trimtuner.engines.local.files import LaunchRecord
-from trimtuner.engines.local.minder import GRACE_SECONDS
-from trimtuner.engines.local.output import SHORTEST_SECRET
-from trimtuner.engines.local.processes import Tagged
+from trimtuner.engines.minding.minder import GRACE_SECONDS
+from trimtuner.engines.minding.processes import Tagged
+from trimtuner.engines.minding.starting import CannotBegin, begin, has_begun
 from trimtuner.engines.protocol import EngineTrouble, Found, Launch, State
 from trimtuner.errors import InputError
 
@@ -41,13 +39,18 @@ class LocalEngine:
 
     def start(self, launch: Launch) -> str:
         """Start the attempt, unless it was started already; its folder."""
-        _check(launch)
-        folder = launch.folder.resolve() / f"{launch.trial:d}-{launch.attempt:d}"
+        check_launch(launch)
+        folder = _folder_of(launch)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with files.start_lock(folder) as lock:
-            if not (folder / files.BEGUN).exists() and not (folder / files.END).exists():
+            if not has_begun(folder):
                 _record_and_start(launch, folder, lock)
         return str(folder)
+
+    def take_over(self, launch: Launch, handle: str) -> str:
+        """By its folder, if that is here under whatever path; else it runs on another machine, and is lost to us."""
+        folder = _folder_of(launch)
+        return str(folder) if (folder / files.LAUNCH).exists() else handle
 
     def poll(self, handle: str) -> State:
         """How it goes; what it finds without a minder it kills, and tells as lost once that is confirmed."""
@@ -72,13 +75,8 @@ class LocalEngine:
             found.setdefault(handle, one)
         return [one for one in found.values() if study is None or one.study == study]
 
-    def reap(self, study: str, known: Iterable[tuple[int, int]]) -> list[Found]:
-        """End what runs for the study although its record does not know the (trial, attempt); what was ended."""
-        spared = set(known)
-        unknown = [one for one in self.find(study) if one.is_running and (one.trial, one.attempt) not in spared]
-        for one in unknown:
-            self.stop(one.handle)
-        return unknown
+    def forget(self, handle: str) -> None:
+        """Nothing is held for it; its folder stays, for whoever wants to read the log."""
 
     def _find_in_folders(self, running: Mapping[str, list[Tagged]]) -> Iterator[Found]:
         for path in sorted(path for folder in self._folders for path in folder.glob(f"*/{files.LAUNCH}")):
@@ -89,70 +87,18 @@ class LocalEngine:
                 yield Found(launch["study"], launch["trial"], launch["attempt"], handle, is_running)
 
 
-def _check(launch: Launch) -> None:
-    if not launch.command:
-        raise InputError("the command is empty; it is a list of words, the program first")
-    if not 0 < launch.limit < math.inf:
-        raise InputError(f"a limit of {launch.limit} seconds cannot be kept; it must be above 0 and finite")
-    if launch.metrics_file is not None and not _stays_inside(PurePath(launch.metrics_file)):
-        raise InputError(f"the file of metrics {launch.metrics_file!r} must lie inside the working directory")
-
-
-def _check_secrets(launch: Launch) -> None:
-    written = (*launch.command, *launch.environment.values())
-    for name, value in secrets_of(launch).items():
-        if len(value) >= SHORTEST_SECRET and any(value in text for text in written):
-            raise InputError(f"the command or its environment holds the value of the secret {name!r}; use its name")
-
-
-def _stays_inside(path: PurePath) -> bool:
-    return not path.is_absolute() and ".." not in path.parts and path.name != ""
+def _folder_of(launch: Launch) -> Path:
+    return launch.folder.resolve() / f"{launch.trial:d}-{launch.attempt:d}"
 
 
 def _record_and_start(launch: Launch, folder: Path, lock: int) -> None:
-    _check_secrets(launch)
+    check_secrets(launch)
     cores = [] if launch.vcpus is None else least_used_cores(launch.vcpus)
-    files.write_once(folder / files.LAUNCH, {**_record(launch, folder, cores)})
-    for parent in (folder.parent, folder.parent.parent):
-        files.sync_folder(parent)
-    _start_minder(folder, lock, environment_of_minder(launch, folder, cores))
-
-
-def _record(launch: Launch, folder: Path, cores: list[int]) -> LaunchRecord:
-    return LaunchRecord(
-        study=launch.study,
-        trial=launch.trial,
-        attempt=launch.attempt,
-        command=list(launch.command),
-        working_directory=str(launch.working_directory.resolve()),
-        environment=environment_of_launch(launch, folder),
-        secrets=list(launch.secrets),
-        limit=launch.limit,
-        cores=cores,
-        memory_bytes=launch.memory_bytes,
-        metrics_file=launch.metrics_file,
-    )
-
-
-def _start_minder(folder: Path, lock: int, environment: dict[str, str]) -> None:
-    """Start the minder and wait until it has begun.
-
-    It inherits the lock, so that nobody starts a second one even if we die right now. It closes its output when it has
-    begun. -P and the root folder: no module of the working directory can take the place of one of ours.
-    """
-    starter = subprocess.run(  # noqa: S603  (our own module, and no shell)
-        [sys.executable, "-P", "-m", "trimtuner.engines.local.minder", str(folder), str(lock)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        cwd="/",
-        env=environment,
-        pass_fds=[lock],
-        start_new_session=True,
-    )
-    if starter.stdout != b"begun":
-        reason = starter.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise EngineTrouble(f"the process that minds {str(folder)!r} could not begin: {reason}")
+    record = record_of(launch, str(folder), str(launch.working_directory.resolve()), cores)
+    try:
+        begin(record, folder, lock, secrets_and_tags(launch, str(folder), cores))
+    except CannotBegin as reason:
+        raise EngineTrouble(str(reason)) from None
 
 
 def _ask_to_end(attempt: Attempt) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
 
 from trimtuner.errors import InputError
+from trimtuner.front.catalog.ages import age_warnings
 from trimtuner.front.jobfile.commands import Word
 from trimtuner.front.jobfile.faults import one_printable_line
 from trimtuner.front.jobfile.job import Job, problem_of
 from trimtuner.front.jobfile.space_section import MACHINE_PLACEHOLDERS
 from trimtuner.problem.parameters import Choice
 from trimtuner.problem.problem import COST, TIME
+from trimtuner.records import Address
 
 _LOOKS_SECRET = re.compile(r"(^|_)(key|token|secret|password|passwd|credentials?)(_|$)", re.IGNORECASE)
 
@@ -28,8 +31,10 @@ def warnings_of(job: Job, dearest_usd: float | None, environment: Mapping[str, s
     found = (
         *_budget_warnings(job, dearest_usd),
         *_goal_warnings(job),
+        *_price_warnings(job),
         *_command_warnings(job),
         *_environment_warnings(job, environment),
+        *_storage_warnings(job),
     )
     return tuple(one_printable_line(text) for text in found)
 
@@ -69,6 +74,11 @@ def _goal_warnings(job: Job) -> Iterator[str]:
             yield f"'{constraint.text}' allows more than run.timeout, which ends trials before"
 
 
+def _price_warnings(job: Job) -> Iterator[str]:
+    if job.space.cloud is not None:
+        yield from age_warnings((vm.quote for vm in job.space.cloud.vms.values()), datetime.date.today())
+
+
 def _command_warnings(job: Job) -> Iterator[str]:
     words = [Word.parse(word) for word in job.run.command]
     named = frozenset(name for word in words for name in word.names)
@@ -94,6 +104,14 @@ def _is_program_found(job: Job) -> bool:
     if "/" in program:
         return shutil.which(job.run.working_directory / program) is not None
     return shutil.which(program, path=job.run.environment.get("PATH")) is not None
+
+
+def _storage_warnings(job: Job) -> Iterator[str]:
+    if isinstance(job.storage, Address) and job.storage.has_secret:
+        yield (
+            "storage: a password is written in clear text; leave it out of the address, and set PGPASSWORD or write it "
+            "in ~/.pgpass"
+        )
 
 
 def _environment_warnings(job: Job, environment: Mapping[str, str]) -> Iterator[str]:

@@ -1,32 +1,43 @@
-"""The machines that may be rented: from the built-in catalogue, a CSV of one's own, or the job file itself."""
+"""The machines that may be rented: from a built-in catalogue, a CSV of one's own, or the job file itself."""
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtuner.errors import InputError, nearest
+from trimtuner.errors import nearest
 from trimtuner.front.jobfile.faults import Fault
 from trimtuner.front.jobfile.fields import SECTIONS, Field, Section, one_of, shortened
-from trimtuner.front.jobfile.tree import MappingNode, ScalarNode, plain_scalar
-from trimtuner.problem.cloud import MARKETS, VM, Cloud, Market, built_in_catalog
+from trimtuner.front.jobfile.tree import MappingNode, ScalarNode
+from trimtuner.problem.catalog import (
+    BUILT_IN,
+    DEFAULT_REGIONS,
+    LEAST_AMOUNT,
+    MOST_INTERRUPTIONS_PER_HOUR,
+    MOST_MEMORY_GIB,
+    MOST_OF_A_KIND,
+    MOST_PRICE,
+    Listing,
+    built_in_listings,
+    check_vm_name,
+    in_region,
+    listings_of_file,
+    provider_named,
+    vms_of,
+)
+from trimtuner.problem.cloud import Cloud
+from trimtuner.problem.vms import MARKETS, VM, Market, Spot
 
-_BUILT_IN = ("builtin", "aws")
-_VM_KEYS = ("vcpus", "memory_gib", "price_per_hour", "gpus", "spot_price_per_hour")
+_CATALOGS = (BUILT_IN, *DEFAULT_REGIONS)
+_VM_KEYS = (
+    *("vcpus", "memory_gib", "price_per_hour", "gpus", "spot_price_per_hour"),
+    "spot_interruptions_per_hour",
+)
 _VM_EXAMPLE = "a mapping such as {vcpus: 2, memory_gib: 4, price_per_hour: 0.0464}"
-_NEEDED_COLUMNS = ("vm_type", "vcpus", "memory_gib", "price_per_hour")
-_VM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+-]{0,63}")
-_LARGEST_CSV = 4 * 2**20  # bytes
 _MOST_COUNTS = 1000
 _MOST_CLUSTERS = 50_000
-_MOST_OF_A_KIND = 10_000  # vCPUs, GPUs
-_MOST_MEMORY_GIB = 1e6
-_LEAST, _MOST_PRICE = 1e-9, 1e5  # USD per hour
 
 
 @dataclass(frozen=True)
@@ -43,7 +54,8 @@ def read_cloud(field: Field, folder: Path) -> Cloud | None:
     section = field.section(SECTIONS["cloud"], "a mapping such as {catalog: builtin, vm_type: [t2.small, t2.medium]}")
     counts = section.read("vm_count", _counts, _Counts())
     markets = section.read("market", _markets, ("on_demand",))
-    known = _known(section, folder)
+    spot = section.read("spot", _spot, Spot())
+    known = {name: spot.filled_into(vm) for name, vm in _known(section, folder).items()}
     if len(field.faults) > before:
         return None
     types = section.read("vm_type", lambda one: _offered_types(one, known), tuple(known))
@@ -59,71 +71,58 @@ def read_cloud(field: Field, folder: Path) -> Cloud | None:
 
 def read_price(field: Field) -> float:
     """USD per hour."""
-    return float(field.number("a price in USD per hour", above=_LEAST, most=_MOST_PRICE))
+    return float(field.number("a price in USD per hour", above=LEAST_AMOUNT, most=MOST_PRICE))
 
 
 def _known(section: Section, folder: Path) -> dict[str, VM]:
     if "catalog" not in section and "vms" not in section:
         raise Fault(section.own_line, "cloud has no VM types; write 'catalog: builtin' (or a CSV), or 'vms:'")
     if "vm_type" not in section and section.read("catalog", _is_built_in, default=False):
-        raise section.field("catalog").fault("the built-in catalogue needs 'vm_type: […]', those to choose from")
-    from_catalog = section.read("catalog", lambda one: _catalog(one, folder), {})
+        raise section.field("catalog").fault("a built-in catalogue needs 'vm_type: […]', those to choose from")
+    if "region" in section and "catalog" not in section:
+        raise section.field("region").fault("it picks rows of a catalogue; write 'catalog: aws', or leave it out")
+    from_catalog = section.read("catalog", lambda one: _catalog(one, section, folder), {})
     return {**from_catalog, **section.read("vms", _vms, {})}
 
 
 def _is_built_in(field: Field) -> bool:
-    return isinstance(field.node, ScalarNode) and field.node.value in _BUILT_IN
+    return isinstance(field.node, ScalarNode) and field.node.value in _CATALOGS
 
 
-def _catalog(field: Field, folder: Path) -> Mapping[str, VM]:
-    text = field.text("'builtin' or the path of a CSV")
-    if text in _BUILT_IN:
-        return built_in_catalog()
-    if not text.lower().endswith(".csv"):
-        raise field.fault(f"{shortened(text)} is neither 'builtin' nor the path of a CSV{nearest(text, _BUILT_IN)}")
-    return _vms_of_csv(field, text, _rows(field, folder / text))
+def _catalog(field: Field, section: Section, folder: Path) -> Mapping[str, VM]:
+    name = field.text(f"{', '.join(_CATALOGS)} or the path of a CSV")
+    listings = _listings(field, name, folder)
+    usual = DEFAULT_REGIONS.get(provider_named(name) or "")
+    region = section.read("region", lambda one: one.text("the name of a region such as us-east-1"), usual)
+    with section.field("region" if "region" in section else "catalog").blamed():
+        return vms_of(in_region(listings, region, name))
 
 
-def _rows(field: Field, path: Path) -> list[list[str]]:
-    if not os.path.isfile(path):  # unlike Path.is_file, also for a name that is too long
-        raise field.fault(f"there is no file {shortened(str(path))}; the path is from the folder of the job file")
-    if path.stat().st_size > _LARGEST_CSV:
-        raise field.fault(f"the CSV is larger than {_LARGEST_CSV // 2**20} MiB")
-    try:
-        return list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline=""), strict=True))
-    except (OSError, ValueError, csv.Error) as error:
-        raise field.fault(f"the CSV cannot be read: {type(error).__name__}") from None
+def _listings(field: Field, name: str, folder: Path) -> tuple[Listing, ...]:
+    provider = provider_named(name)
+    if provider is not None:
+        return built_in_listings(provider)
+    if not name.lower().endswith(".csv"):
+        raise field.fault(
+            f"{shortened(name)} is neither 'builtin' nor the path of a CSV{nearest(name, _CATALOGS)}"
+            f" (built in: {', '.join(DEFAULT_REGIONS)})"
+        )
+    if not os.path.isfile(folder / name):  # unlike Path.is_file, also for a name that is too long
+        raise field.fault(f"there is no file {shortened(str(folder / name))}; the path is from the job file's folder")
+    with field.blamed():
+        return listings_of_file(folder / name)
 
 
-def _vms_of_csv(field: Field, name: str, rows: list[list[str]]) -> dict[str, VM]:
-    header = rows[0] if rows else []
-    for column in _NEEDED_COLUMNS:
-        if column not in header:
-            raise field.fault(f"{name}:1: there is no column {column!r}; it needs {', '.join(_NEEDED_COLUMNS)}")
-    for column in header:
-        if column not in ("vm_type", *_VM_KEYS) and nearest(column, _VM_KEYS):
-            raise field.fault(f"{name}:1: unknown column {shortened(column)}{nearest(column, _VM_KEYS)}")
-    found: dict[str, VM] = {}
-    for number, row in enumerate(rows[1:], start=2):
-        if not row:
-            continue
-        if len(row) != len(header):
-            raise field.fault(f"{name}:{number}: {len(row)} values for {len(header)} columns")
-        values = dict(zip(header, row, strict=True))
-        vm_type = values.pop("vm_type")
-        if vm_type in found:
-            raise field.fault(f"{name}:{number}: {shortened(vm_type)} is there already; keep one row of each type")
-        _check_vm_name(vm_type)
-        found[vm_type] = _vm(_row_section(field, f"{name}:{number}", values))
-    return found
+def _spot(field: Field) -> Spot:
+    section = field.section(("discount", "interruptions_per_hour"), "a mapping such as {discount: 0.65}")
+    discount = section.read("discount", _discount, None)
+    return Spot(discount, section.read("interruptions_per_hour", _interruptions, 0.0))
 
 
-def _row_section(field: Field, where: str, values: Mapping[str, str]) -> Section:
-    """A row as if it stood in the job file, where the catalogue is named."""
-    written = {key: text.strip() for key, text in values.items() if key in _VM_KEYS and text.strip()}
-    entries = {key: ScalarNode(field.line, text, plain_scalar(text)) for key, text in written.items()}
-    node = MappingNode(field.line, entries, dict.fromkeys(entries, field.line), len(entries) + 1)
-    return Section(node, where, field.line, field.faults)
+def _discount(field: Field) -> float:
+    share = field.number("a share such as 0.65, which is 65 % off")
+    with field.blamed():
+        return Spot(discount=float(share)).discount or 0.0
 
 
 def _vms(field: Field) -> dict[str, VM]:
@@ -131,7 +130,7 @@ def _vms(field: Field) -> dict[str, VM]:
     found: dict[str, VM] = {}
     for name, one in section:
         with field.faults.collecting(section.line(name)):
-            _check_vm_name(name)
+            check_vm_name(name)
             found[name] = _vm(one.section(_VM_KEYS, _VM_EXAMPLE))
     return found
 
@@ -143,26 +142,30 @@ def _vm(section: Section) -> VM:
     price = section.required("price_per_hour", read_price, "price_per_hour: 0.0464 (USD)")
     gpus = section.read("gpus", _gpus, 0)
     spot = section.read("spot_price_per_hour", read_price, None)
+    interruptions = section.read("spot_interruptions_per_hour", _interruptions, 0.0)
     if vcpus is None or memory_gib is None or price is None or len(section.faults) > before:
         return VM(vcpus=1, memory_gib=1.0, price_per_hour=1.0)  # stands in until the faults are told
-    return VM(vcpus, memory_gib, price, gpus, spot)
+    return VM(vcpus, memory_gib, price, gpus, spot, interruptions)
 
 
 def _vcpus(field: Field) -> int:
-    return field.whole_number("a whole number", 1, _MOST_OF_A_KIND)
+    return field.whole_number("a whole number", 1, MOST_OF_A_KIND)
 
 
 def _gpus(field: Field) -> int:
-    return field.whole_number("a whole number", 0, _MOST_OF_A_KIND)
+    return field.whole_number("a whole number", 0, MOST_OF_A_KIND)
 
 
 def _memory_gib(field: Field) -> float:
-    return float(field.number("an amount of memory in GiB", above=_LEAST, most=_MOST_MEMORY_GIB))
+    return float(field.number("an amount of memory in GiB", above=LEAST_AMOUNT, most=MOST_MEMORY_GIB))
 
 
-def _check_vm_name(name: str) -> None:
-    if not _VM_NAME.fullmatch(name):
-        raise InputError(f"{shortened(name)} is no name for a VM type; use letters, digits and . _ : / + -")
+def _interruptions(field: Field) -> float:
+    wanted = "a number of interruptions per hour such as 0.05, once in 20 hours"
+    number = float(field.number(wanted, most=MOST_INTERRUPTIONS_PER_HOUR))
+    if number < 0:
+        raise field.wrong(f"{wanted}; it must be from 0")
+    return number
 
 
 def _offered_types(field: Field, known: Mapping[str, VM]) -> tuple[str, ...]:
@@ -203,8 +206,8 @@ def _check_spot(section: Section, markets: tuple[Market, ...], offered: Mapping[
     for name, vm in offered.items():
         if vm.spot_price_per_hour is None:
             raise section.field("market").fault(
-                f"{name} has no spot price (the built-in catalogue has none, as they change by the hour); "
-                "give spot_price_per_hour under 'vms:' or in a CSV, or leave spot out"
+                f"{name} has no spot price (the built-in catalogues have none, as they change by the hour); "
+                "write 'spot: {discount: 0.65}', give spot_price_per_hour under 'vms:' or in a CSV, or leave spot out"
             )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from trimtuner.front.jobfile.fields import shortened
 from trimtuner.front.jobfile.job import Job, Json
-from trimtuner.problem.cloud import Cloud
+from trimtuner.problem.cloud import Cloud, Cluster
 from trimtuner.problem.parameters import Choice, Int, Parameter
 from trimtuner.problem.problem import Constraint
 from trimtuner.tuning.recipes import METHODS
@@ -73,11 +73,19 @@ def _cloud(cloud: Cloud) -> dict[str, Json]:
         {"name": name, "vcpus": vm.vcpus, "memory_gib": vm.memory_gib, "gpus": vm.gpus}
         for name, vm in cloud.vms.items()
     ]
-    prices: dict[str, Json] = {
-        f"{cluster.vm_count} x {cluster.vm_type} {cluster.market}": cloud.price_per_hour(cluster)
+    prices: dict[str, Json] = {_cluster_name(cluster): cloud.price_per_hour(cluster) for cluster in cloud.clusters}
+    # Only where there are any, so that studies of before are still the same.
+    interruptions: dict[str, Json] = {
+        _cluster_name(cluster): cloud.interruptions_per_hour(cluster)
         for cluster in cloud.clusters
+        if cloud.interruptions_per_hour(cluster)
     }
-    return {"vm_type": machines, "helpers": [*cloud.helpers], "price_per_hour": prices}
+    told: dict[str, Json] = {"interruptions_per_hour": interruptions} if interruptions else {}
+    return {"vm_type": machines, "helpers": [*cloud.helpers], "price_per_hour": prices, **told}
+
+
+def _cluster_name(cluster: Cluster) -> str:
+    return f"{cluster.vm_count} x {cluster.vm_type} {cluster.market}"
 
 
 def _options(job: Job) -> dict[str, Json]:

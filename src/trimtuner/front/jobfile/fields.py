@@ -31,9 +31,13 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
     "goal": ("maximize", "minimize"),
     "budget": ("money", "time", "trials"),
     "data": ("fractions", "snapshots"),
-    "cloud": ("catalog", "vms", "vm_type", "vm_count", "market", "helpers"),
+    "cloud": ("catalog", "region", "vms", "vm_type", "vm_count", "market", "spot", "helpers"),
     "run": ("command", "working_directory", "environment", "secrets", "timeout", "memory", "retries", "metrics"),
-    "engine": ("type", "parallel"),
+    "engine": (
+        *("type", "parallel", "address", "copy", "wait", "table", "pace", "region", "image", "user", "key_name"),
+        *("key_file", "security_groups", "subnet", "instance_profile", "disk_gib", "connect_to", "ssh_config"),
+        *("setup", "exclude", "ready_within", "look_in"),
+    ),
     "search": ("method", "options", "seed", "stop"),
 }
 

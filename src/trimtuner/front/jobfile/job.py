@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from trimtuner.decisions.stopping import Stop
+from trimtuner.engines.local.settings import LocalSettings
+from trimtuner.engines.protocol import Settings
 from trimtuner.front.jobfile.commands import Word, written
 from trimtuner.problem.axes import Configuration
-from trimtuner.problem.cloud import VM
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import Constraint, Goal, Problem
 from trimtuner.problem.space import Space
+from trimtuner.problem.vms import VM
+from trimtuner.records import Address
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recipes import METHODS
 
@@ -21,6 +24,7 @@ DEFAULT_TIMEOUT_SECONDS = 3600.0  # what is reserved for a trial must end somewh
 GIB = 2**30
 
 Json: TypeAlias = "str | bool | int | float | list[Json] | dict[str, Json] | None"
+EngineType: TypeAlias = Literal["local", "ray", "aws", "replay"]
 Memory: TypeAlias = int | Literal["vm"]  # bytes, or that of the VM type
 
 
@@ -69,8 +73,9 @@ class Run:
 class EngineChoice:
     """Where trials run, and how many side by side."""
 
-    type: Literal["local"] = "local"
+    type: EngineType = "local"
     parallel: int = 1
+    settings: Settings = field(default_factory=LocalSettings)
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,7 @@ class Job:
     run: Run
     engine: EngineChoice
     search: Search
-    storage: Path
+    storage: Path | Address
 
     def vm_of(self, config: Mapping[str, Value]) -> VM | None:
         """The VM type that the configuration names, where the job says what it is."""

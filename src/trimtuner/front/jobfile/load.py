@@ -8,20 +8,20 @@ from pathlib import Path
 
 from trimtuner.errors import InputError
 from trimtuner.front.jobfile.commands import Word
+from trimtuner.front.jobfile.engine_section import read_engine
 from trimtuner.front.jobfile.faults import Fault, Faults, JobFileError, one_printable_line
-from trimtuner.front.jobfile.fields import ROOT, SECTIONS, Field, Section, one_of, shortened
+from trimtuner.front.jobfile.fields import ROOT, SECTIONS, Field, Section, shortened
 from trimtuner.front.jobfile.job import Budget, EngineChoice, Job, Run, Search, problem_of
 from trimtuner.front.jobfile.problem_section import read_budget, read_constraints, read_goal
 from trimtuner.front.jobfile.run_section import read_run
 from trimtuner.front.jobfile.search_section import read_search
 from trimtuner.front.jobfile.space_section import Offer, read_offer
-from trimtuner.front.jobfile.tree import ScalarNode, tree_of
+from trimtuner.front.jobfile.tree import tree_of
+from trimtuner.records import Address
 
 LARGEST_FILE = 2**20  # bytes
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_PLANNED_ENGINES = ("ray", "aws")
-_MOST_PARALLEL = 1000
 
 
 def load_job(path: Path) -> Job:
@@ -81,7 +81,7 @@ def _job(text: str, path: Path, faults: Faults) -> Job | None:
     with faults.collecting(root.own_line):
         offer = read_offer(root, folder)
     run = root.required("run", lambda field: read_run(field, folder, offer), "run: {command: [python, train.py]}")
-    engine = root.read("engine", _engine, EngineChoice())
+    engine = root.read("engine", lambda field: read_engine(field, folder), EngineChoice())
     search = root.read("search", read_search, Search())
     storage = root.read("storage", lambda field: _storage(field, path), folder / f"{name}.db")
     if name is None or goal is None or run is None or offer.space is None:
@@ -96,23 +96,11 @@ def _name(field: Field) -> str:
         return check_name(field.text("the name of the study"))
 
 
-def _engine(field: Field) -> EngineChoice:
-    section = field.section(SECTIONS["engine"], "a mapping such as {type: local, parallel: 2}")
-    section.read("type", _engine_type, "local")
-    parallel = section.read("parallel", lambda one: one.whole_number("a number of trials", 1, _MOST_PARALLEL), 1)
-    return EngineChoice("local", parallel)
-
-
-def _engine_type(field: Field) -> str:
-    if isinstance(field.node, ScalarNode) and field.node.value in _PLANNED_ENGINES:
-        raise field.fault(f"this version cannot run trials on {field.node.value}; 'local' is the one engine it has")
-    return one_of(field, ("local",))
-
-
-def _storage(field: Field, path: Path) -> Path:
-    text = field.text("the path of the study's record")
+def _storage(field: Field, path: Path) -> Path | Address:
+    text = field.text("the path of the study's record, or the address of a PostgreSQL database")
     if "://" in text:
-        raise field.fault("it takes the path of a file; this version keeps its record in SQLite")
+        with field.blamed():
+            return Address.parse(text)
     storage = path.absolute().parent / text
     if not text or storage == path.absolute() or storage.name in ("", ".", ".."):
         raise field.fault("it must be the path of a file of its own, such as mnist.db")

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from trimtuner.engines.protocol import EXIT, LOST, OUT_OF_MEMORY, SIGNAL, TIMEOUT
+from trimtuner.engines.protocol import EXIT, LOST, OUT_OF_MEMORY, SIGNAL, TIMEOUT, UNAVAILABLE
 from trimtuner.errors import InputError
 from trimtuner.front.jobfile.commands import Word
 from trimtuner.front.jobfile.fields import SECTIONS, Field, shortened
@@ -21,7 +21,7 @@ from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import PREEMPTED
 
 DEFAULT_RETRIES: Mapping[str, int] = {PREEMPTED: 2}  # the one failure that is nobody's fault
-RETRIED_KINDS = (PREEMPTED, EXIT, SIGNAL, OUT_OF_MEMORY, TIMEOUT, LOST)
+RETRIED_KINDS = (PREEMPTED, EXIT, SIGNAL, OUT_OF_MEMORY, TIMEOUT, LOST, UNAVAILABLE)
 
 _MOST_RETRIES = 20
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")

@@ -76,9 +76,11 @@ run:
   # memory: 4GiB                         # or 'vm', that of the VM type
   # environment: {OMP_NUM_THREADS: 1}
   # secrets: [WANDB_API_KEY]             # names only, taken from your environment
-  # retries: {preempted: 2, exit: 0}     # kinds: preempted, exit, signal, oom, timeout, lost
+  # retries: {preempted: 2, exit: 0}     # kinds: preempted, exit, signal, oom, timeout, lost, unavailable
 
-engine: {type: local, parallel: 1}       # on this machine, so many trials side by side
+# Where: local is this machine, so many trials side by side. Or {type: ray, address: auto} for a Ray cluster,
+# {type: aws, region: eu-west-1} to rent the machines of each trial, {type: replay, table: digits} for a rehearsal.
+engine: {type: local, parallel: 1}
 
 # Who decides: see 'trimtuner methods'. The same seed makes the same choices.
 search: {method: trimtuner, seed: 0}

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtuner.arrays import Floats
-from trimtuner.engines.protocol import ENDED_WITHIN_SECONDS
 from trimtuner.front.jobfile.checks import errors_of, warnings_of
 from trimtuner.front.jobfile.job import Job, Json
 from trimtuner.problem.space import Space
@@ -31,7 +30,7 @@ class WorstCase:
         prices = prices_per_hour(job.space)
         if prices is None:
             return None
-        hours = (job.run.timeout + ENDED_WITHIN_SECONDS) / 3600
+        hours = (job.run.timeout + job.engine.settings.ended_within_seconds) / 3600
         return cls(float(prices.min()) * hours, float(prices.max()) * hours)
 
     def least_trials(self, money: float) -> int:
@@ -148,7 +147,7 @@ def _price_text(space: Space) -> str:
 def _worst_text(job: Job, worst: WorstCase) -> str:
     return (
         f"{worst.cheapest:.4g} to {worst.dearest:.4g} USD a trial: {duration_text(job.run.timeout)}, the timeout, "
-        f"and {ENDED_WITHIN_SECONDS:g} s to end it, at its price; reserved while it runs"
+        f"and {job.engine.settings.ended_within_seconds:g} s around it, at its price; reserved while it runs"
     )
 
 

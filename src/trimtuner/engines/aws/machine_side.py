@@ -1,0 +1,129 @@
+"""What a rented machine is asked to do, one word a time: ``python3 machine.pyz VERB PLACE ...``.
+
+The place of an attempt holds ``work``, the copied working directory, and ``attempt``, what its minder writes. Every
+verb may be said again after a lost line: what is done stays done. Secrets come by standard input and go to the
+environment of the command alone. Standard library only, and Python 3.9. Each verb imports what it needs, since an
+archive is compiled anew whenever it is run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+WORK, ATTEMPT = "work", "attempt"
+_SETUP, _SETUP_LOG, _SETUP_LOCK = "setup.json", "setup.txt", "setup.lock"
+_MOST_WORDS = 2000  # characters of a failed setup's output
+
+
+def main() -> None:
+    """Do what the arguments say."""
+    verb, place, *rest = sys.argv[1:]
+    _VERBS[verb](Path(place).expanduser(), *rest)
+
+
+def stage(place: Path) -> None:
+    """Say how far the attempt is here; of one that has begun, since how many seconds."""
+    from trimtuner.engines.minding.starting import has_begun
+
+    print(*(["begun", _age(place / ATTEMPT)] if has_begun(place / ATTEMPT) else ["new"]))
+
+
+def unpack(place: Path) -> None:
+    """Make the working directory from the parcel on standard input."""
+    from trimtuner.engines.minding.parcel import unpack as unpack_parcel
+
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    unpack_parcel(sys.stdin.buffer.read(), place / WORK)
+
+
+def setup(place: Path) -> None:
+    """Run the command on standard input once in the working directory; print its exit code and last words."""
+    import fcntl
+
+    from trimtuner.engines.minding import files
+
+    told = json.loads(sys.stdin.buffer.read())
+    with open(place / _SETUP_LOCK, "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one that a lost line left behind may still be at it
+        if files.read_text(place / _SETUP) is None:
+            files.write_once(place / _SETUP, {"code": _run_setup(place, told["words"], told["environment"])})
+    print((place / _SETUP).read_text(encoding="utf-8"))
+    print((place / _SETUP_LOG).read_text(encoding="utf-8", errors="replace")[-_MOST_WORDS:])
+
+
+def start(place: Path) -> None:
+    """Begin the command of the launch on standard input, unless it was begun; say since how many seconds."""
+    from trimtuner.engines.minding import files, processes
+    from trimtuner.engines.minding.starting import CannotBegin, begin, has_begun
+
+    told = json.loads(sys.stdin.buffer.read())
+    folder = place / ATTEMPT
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with files.start_lock(folder) as lock:
+        if not has_begun(folder):
+            record = told["record"]
+            record["working_directory"] = str(place / WORK)
+            try:
+                begin(record, folder, lock, {**told["added"], processes.FOLDER: str(folder)})
+            except CannotBegin as reason:
+                sys.exit(str(reason))
+    print("begun", _age(folder))
+
+
+def follow(place: Path, reports_from: str) -> None:
+    """Print what is new, a line each time, until the end."""
+    from trimtuner.engines.minding.follow import follow as news_of
+
+    for news in news_of(place / ATTEMPT, int(reports_from)):
+        sys.stdout.buffer.write(news.as_line())
+        sys.stdout.buffer.flush()
+
+
+def mind(folder: Path, *descriptors: str) -> None:
+    """Be the minder of an attempt."""
+    from trimtuner.engines.minding import minder
+
+    minder.main(folder, *map(int, descriptors))
+
+
+_VERBS: dict[str, Callable[..., None]] = {
+    "stage": stage,
+    "unpack": unpack,
+    "setup": setup,
+    "start": start,
+    "follow": follow,
+    "mind": mind,
+}
+
+
+def _age(folder: Path) -> float:
+    from trimtuner.engines.minding import files
+
+    text = files.read_text(folder / files.BEGUN)
+    return 0.0 if text is None else time.monotonic() - float(json.loads(text)["monotonic"])
+
+
+def _run_setup(place: Path, words: list[str], environment: dict[str, str]) -> int:
+    import subprocess
+
+    from trimtuner.engines.minding.starting import handed_on
+
+    with open(os.open(place / _SETUP_LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as log:
+        try:
+            return subprocess.run(  # noqa: S603  (the user's own command, and no shell)
+                words,
+                cwd=place / WORK,
+                env={**handed_on(), **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                check=False,
+            ).returncode
+        except OSError as error:
+            log.write(str(error).encode())
+            return 127

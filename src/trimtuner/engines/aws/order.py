@@ -1,0 +1,99 @@
+"""What is rented for an attempt, in the words of EC2."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from trimtuner.engines.aws import naming
+from trimtuner.engines.aws.ec2 import as_tags
+from trimtuner.engines.aws.keys import KeyPair
+from trimtuner.engines.aws.naming import Name
+from trimtuner.engines.aws.settings import AwsSettings
+from trimtuner.engines.aws.userdata import user_data
+from trimtuner.engines.protocol import Machines
+
+_MINUTE = 60.0
+
+
+@dataclass(frozen=True)
+class Group:
+    """Machines of one type, rented all or none."""
+
+    name: str
+    vm_type: str
+    count: int
+    is_spot: bool = False
+
+
+@dataclass(frozen=True)
+class Order:
+    """The machines of an attempt."""
+
+    name: Name
+    machines: Machines
+    settings: AwsSettings
+    host: KeyPair
+    authorized: str | None  # the public key that is let in; None: the image or the key pair sees to that
+    limit: float  # seconds, of the command
+    groups: tuple[Group, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        one = self.machines
+        workers = Group(naming.WORKERS, one.vm_type, one.count, is_spot=one.market == "spot")
+        helpers = (Group(f"helpers-{kind}", kind, count) for kind, count in Counter(one.helpers).items())
+        object.__setattr__(self, "groups", (workers, *helpers))
+
+    @property
+    def lifetime(self) -> float:
+        """Seconds after its launch at which a machine ends itself: what is reserved."""
+        return self.limit + self.settings.ended_within_seconds
+
+    def minutes_left(self, age: float) -> int:
+        """What to set the shutdown timer to; it counts whole minutes, and must not fire after the lifetime."""
+        return max(int((self.lifetime - age) // _MINUTE), 1)
+
+    def request(self, group: Group, number: int, image: str, root_device: str | None) -> dict[str, object]:
+        """RunInstances."""
+        request: dict[str, object] = {
+            "ImageId": image,
+            "InstanceType": group.vm_type,
+            "MinCount": group.count,
+            "MaxCount": group.count,
+            "ClientToken": self.name.client_token(group.name, number),
+            "UserData": user_data(self.host, self.authorized, self.minutes_left(_MINUTE)),
+            "InstanceInitiatedShutdownBehavior": "terminate",
+            "MetadataOptions": {"HttpTokens": "required", "HttpEndpoint": "enabled"},
+            "TagSpecifications": self._tag_specifications(group, number),
+        }
+        return {**request, **self._from_settings(root_device), **self._market(group)}
+
+    def _from_settings(self, root_device: str | None) -> dict[str, object]:
+        settings = self.settings
+        request: dict[str, object] = {}
+        if settings.key_name is not None:
+            request["KeyName"] = settings.key_name
+        if settings.security_groups:
+            request["SecurityGroupIds"] = list(settings.security_groups)
+        if settings.subnet is not None:
+            request["SubnetId"] = settings.subnet
+        if settings.instance_profile is not None:
+            request["IamInstanceProfile"] = {"Name": settings.instance_profile}
+        if root_device is not None:
+            disk = {"VolumeSize": settings.disk_gib, "VolumeType": "gp3", "DeleteOnTermination": True}
+            request["BlockDeviceMappings"] = [{"DeviceName": root_device, "Ebs": disk}]
+        return request
+
+    def _market(self, group: Group) -> dict[str, object]:
+        if not group.is_spot:
+            return {}
+        options = {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"}
+        if self.machines.price_per_hour is not None:
+            options["MaxPrice"] = f"{self.machines.price_per_hour:.6f}"  # no more than was reserved
+        return {"InstanceMarketOptions": {"MarketType": "spot", "SpotOptions": options}}
+
+    def _tag_specifications(self, group: Group, number: int) -> list[dict[str, object]]:
+        shown = f"trimtuner {self.name.study} {self.name.short}"
+        more = {"Name": shown, naming.GROUP: group.name, naming.ROUND: str(number), naming.HOST_KEY: self.host.public}
+        kinds = ["instance", "volume", "network-interface", *(["spot-instances-request"] if group.is_spot else [])]
+        return [{"ResourceType": kind, "Tags": as_tags({**self.name.tags, **more})} for kind in kinds]

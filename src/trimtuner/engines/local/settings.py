@@ -1,0 +1,24 @@
+"""The local engine, as a job file asks for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from trimtuner.engines.protocol import ENDED_WITHIN_SECONDS, Engine
+
+
+@dataclass(frozen=True)
+class LocalSettings:
+    """Trials on this machine."""
+
+    @property
+    def ended_within_seconds(self) -> float:
+        """The minder's grace."""
+        return ENDED_WITHIN_SECONDS
+
+    def engine(self, folder: Path) -> Engine:
+        """An engine that looks for attempts in the folders of the studies."""
+        from trimtuner.engines.local.engine import LocalEngine
+
+        return LocalEngine([path for path in folder.glob("*") if path.is_dir()] if folder.exists() else [])

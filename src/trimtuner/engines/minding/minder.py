@@ -1,0 +1,363 @@
+"""The process that stays with one attempt: starts the command, writes down what it says, and ends all of it for sure.
+
+Started as ``python -m trimtuner.engines.minding.minder FOLDER LOCK [LIFELINE]``. It knows nothing of whoever started it
+and needs nobody: the time limit holds when the driver is long dead. Where it is given a lifeline, the reading end of a
+pipe, it ends the command when nobody holds the other end any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from trimtuner.engines.minding import files, processes
+from trimtuner.engines.minding.files import BegunRecord, EndRecord, LaunchRecord
+from trimtuner.engines.minding.metrics import Lines, Reports, metrics_of_file, metrics_of_output
+from trimtuner.engines.minding.output import Blotter, Log, MetricsFile
+
+GRACE_SECONDS = 5.0  # between SIGTERM and SIGKILL; part of the time that is charged
+_TICK_SECONDS = 0.2
+_READ_BYTES = 64 * 1024
+_MOST_READS_AT_END = 256  # a pipe holds less, unless somebody outside of the tree writes into it
+_SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
+_CODE_OF_KILLED = 128 + signal.SIGKILL  # how a shell passes on that its command was killed
+
+# The words of engines.protocol, which is not imported here for its weight.
+_EXIT, _SIGNAL, _OUT_OF_MEMORY, _TIMEOUT, _LOST, _STOPPED = "exit", "signal", "oom", "timeout", "lost", "stopped"
+
+
+def main(folder: Path, lock: int, lifeline: int | None = None) -> None:
+    """Become a process of nobody's, say so, and mind the command."""
+    if os.fork():
+        os._exit(0)  # nobody then has to collect the minder when it ends
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    _libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans of the command become ours, so none is out of sight
+    launch: LaunchRecord = json.loads((folder / files.LAUNCH).read_text(encoding="utf-8"))
+    started = time.monotonic()
+    minder = _Minder(folder, launch, started, lifeline)
+    files.write_beat(folder, 0.0)
+    files.write_once(folder / files.BEGUN, _begun(started))
+    os.close(lock)
+    _leave_starter(folder)
+    kind, detail = minder.run()
+    end = EndRecord(kind=kind, detail=detail, seconds=time.monotonic() - started)
+    files.write_once(folder / files.END, {**end})
+
+
+class _Ending(NamedTuple):
+    """That we end the command, why, and when patience is over."""
+
+    kind: str
+    detail: str
+    kill_at: float
+
+
+class _Stream:
+    """One source of text: secrets are blotted out, all of it is handed to the log, and its metrics are written down."""
+
+    def __init__(
+        self,
+        secrets: Iterable[str],
+        pick_metrics: Callable[[bytes], bytes | None],
+        log: Callable[[bytes], None],
+        report: Callable[[list[bytes]], None],
+    ) -> None:
+        self._blotter, self._lines = Blotter(secrets), Lines()
+        self._pick_metrics, self._log, self._report = pick_metrics, log, report
+
+    def feed(self, data: bytes) -> None:
+        shown = self._blotter.feed(data)
+        self._log(shown)
+        self._report_metrics(self._lines.feed(shown))
+
+    def finish(self) -> None:
+        shown = self._blotter.finish()
+        self._log(shown)
+        self._report_metrics([*self._lines.feed(shown), *self._lines.finish()])
+
+    def _report_metrics(self, lines: Iterable[bytes]) -> None:
+        picked = (self._pick_metrics(line) for line in lines)
+        self._report([text for text in picked if text is not None])
+
+
+class _Minder:
+    """One command, from its start to the confirmed end of everything that it started."""
+
+    def __init__(self, folder: Path, launch: LaunchRecord, started: float, lifeline: int | None) -> None:
+        self._folder, self._launch, self._started, self._lifeline = folder, launch, started, lifeline
+        self._log = Log(folder / files.LOG)
+        self._reports = Reports(folder / files.REPORTS)
+        self._metrics_file = MetricsFile(_metrics_path(launch)) if launch["metrics_file"] else None
+        self._file_stream = self._new_stream(metrics_of_file, _log_nothing)
+        self._streams: dict[int, _Stream] = {}
+        self._poll = select.poll()
+        self._wake = _new_pipe()
+        self._was_told_to_end = self._was_let_go = False
+        self._ending: _Ending | None = None
+        self._next_beat = self._next_memory_check = started
+        self._memory_kills = processes.kernel_memory_kills()
+        self._listen_to_signals()
+
+    def run(self) -> tuple[str | None, str]:
+        """Run the command; the kind of its failure, if any, and words for it."""
+        try:
+            command = self._start_command()
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            return _EXIT, f"the command could not be started: {error}"
+        try:
+            while not _has_ended(command):
+                self._wait()
+                self._read_metrics_file()
+                self._beat()
+                self._enforce_limits(command)
+        finally:
+            self._kill_tree(command)  # whatever went wrong here, nothing goes on unminded
+        self._read_rest()
+        return self._verdict(command.returncode)
+
+    def _start_command(self) -> subprocess.Popen[bytes]:
+        # Two pipes, since a progress bar on stderr without an end of line must not hide a metric on stdout.
+        pipes = [self._new_output(), self._new_output()]
+        minder, cores = os.getpid(), self._launch["cores"]
+        try:
+            return subprocess.Popen(  # noqa: S603  (running the user's command is the task; no shell reads it)
+                self._launch["command"],
+                cwd=self._launch["working_directory"],
+                env={**os.environ, **self._launch["environment"]},
+                stdin=subprocess.DEVNULL,
+                stdout=pipes[0],
+                stderr=pipes[1],
+                start_new_session=True,
+                preexec_fn=lambda: _prepare_command(minder, cores),
+            )
+        finally:
+            for descriptor in pipes:
+                os.close(descriptor)
+
+    def _new_output(self) -> int:
+        reading, writing = _new_pipe()
+        os.set_blocking(writing, True)
+        pick_metrics = _pick_nothing if self._launch["metrics_file"] else metrics_of_output
+        self._streams[reading] = self._new_stream(pick_metrics, self._log.write)
+        self._poll.register(reading, select.POLLIN)
+        return writing
+
+    def _new_stream(self, pick: Callable[[bytes], bytes | None], log: Callable[[bytes], None]) -> _Stream:
+        secrets = [os.environ.get(name, "") for name in self._launch["secrets"]]
+        return _Stream(secrets, pick, log, lambda texts: self._reports.add(texts, self._seconds()))
+
+    def _listen_to_signals(self) -> None:
+        signal.set_wakeup_fd(self._wake[1], warn_on_full_buffer=False)
+        self._poll.register(self._wake[0], select.POLLIN)
+        if self._lifeline is not None:
+            os.set_blocking(self._lifeline, False)
+            self._poll.register(self._lifeline, select.POLLIN)
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # only to wake up
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: self._note_told())
+
+    def _note_told(self) -> None:
+        self._was_told_to_end = True
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    def _wait(self) -> None:
+        """Take in what the command says, or let a little time pass."""
+        for descriptor, _ in self._poll.poll(_TICK_SECONDS * 1000):
+            data = _read_available(descriptor)
+            if descriptor in self._streams and data is not None:
+                self._take_in(descriptor, data)
+            if descriptor == self._lifeline and data == b"":
+                self._was_let_go = True
+                self._poll.unregister(descriptor)
+
+    def _take_in(self, descriptor: int, data: bytes) -> None:
+        self._streams[descriptor].feed(data)
+        if not data:
+            self._poll.unregister(descriptor)
+
+    def _read_metrics_file(self) -> bytes:
+        data = self._metrics_file.read() if self._metrics_file else b""
+        if data:
+            self._file_stream.feed(data)
+        return data
+
+    def _read_rest(self) -> None:
+        """What the dead have left in pipes and file."""
+        for descriptor, stream in self._streams.items():
+            for _ in range(_MOST_READS_AT_END):
+                data = _read_available(descriptor)
+                if not data:
+                    break
+                stream.feed(data)
+            stream.finish()
+        for _ in range(_MOST_READS_AT_END):
+            if not self._read_metrics_file():
+                break
+        self._file_stream.finish()
+        self._log.close()
+
+    def _beat(self) -> None:
+        if time.monotonic() >= self._next_beat:
+            with contextlib.suppress(OSError):  # it matters only if we vanish, and must not be why
+                files.write_beat(self._folder, self._seconds())
+            self._next_beat = time.monotonic() + files.BEAT_SECONDS
+
+    def _enforce_limits(self, command: subprocess.Popen[bytes]) -> None:
+        _collect_orphans(command)
+        if self._ending is None:
+            self._ending = self._reason_to_end()
+            if self._ending is not None:
+                _terminate_group(command)
+        if self._ending is not None and time.monotonic() >= self._ending.kill_at:
+            _kill_all(processes.living_descendants([os.getpid()]))
+
+    def _reason_to_end(self) -> _Ending | None:
+        now = time.monotonic()
+        if (self._folder / files.STOP).exists():
+            return _Ending(_STOPPED, "ended on request", now + GRACE_SECONDS)
+        if self._was_told_to_end:
+            return _Ending(_LOST, "a signal told its minder to end, as when a machine shuts down", now + GRACE_SECONDS)
+        if self._was_let_go:
+            return _Ending(_LOST, "whoever started it is gone", now + GRACE_SECONDS)
+        if not self._folder.exists():
+            return _Ending(_LOST, "its folder was removed, so nobody could learn of its end", now + GRACE_SECONDS)
+        if self._seconds() >= self._launch["limit"]:
+            return _Ending(_TIMEOUT, f"ended after its limit of {self._launch['limit']:g} s", now + GRACE_SECONDS)
+        if self._is_over_memory():
+            # No grace: by the time it is over, the machine may have none left.
+            return _Ending(_OUT_OF_MEMORY, f"killed above its limit of {self._launch['memory_bytes']} bytes", now)
+        return None
+
+    def _is_over_memory(self) -> bool:
+        """Whether the whole tree holds more than it may.
+
+        Watched rather than set as RLIMIT_AS: that counts addresses, of which CUDA and torch reserve far more than they
+        use, and it counts for each process alone.
+        """
+        limit, begin = self._launch["memory_bytes"], time.monotonic()
+        if limit is None or begin < self._next_memory_check:
+            return False
+        tree = processes.living_descendants([os.getpid()])
+        is_over = processes.resident_bytes(tree) > limit and processes.proportional_bytes(tree) > limit
+        # Watching takes at most a fiftieth of a core, however many processes the machine has.
+        self._next_memory_check = begin + max(_TICK_SECONDS, 50 * (time.monotonic() - begin))
+        return is_over
+
+    def _kill_tree(self, command: subprocess.Popen[bytes]) -> None:
+        """Kill until nothing is left, however long that takes: an end that is not confirmed is none."""
+        while tree := processes.living_descendants([os.getpid()]):
+            _kill_all(tree)
+            self._beat()
+            time.sleep(0.01)
+        command.wait()
+
+    def _verdict(self, code: int) -> tuple[str | None, str]:
+        if self._ending is not None:
+            return self._ending.kind, self._ending.detail
+        if code in (-signal.SIGKILL, _CODE_OF_KILLED) and processes.kernel_memory_kills() > self._memory_kills:
+            return _OUT_OF_MEMORY, "killed by the kernel, which was short of memory"
+        if code < 0:
+            return _SIGNAL, f"killed by signal {-code} ({signal.strsignal(-code)})"
+        return (_EXIT, f"exit code {code}") if code else (None, "exit code 0")
+
+
+def _begun(started: float) -> BegunRecord:
+    myself = processes.read_process(os.getpid())
+    if myself is None:
+        raise RuntimeError("/proc does not show this process; the local engine needs it mounted")
+    return BegunRecord(
+        host=os.uname().nodename,
+        boot=processes.boot_identity(),
+        pid=myself.pid,
+        started_ticks=myself.started_ticks,
+        monotonic=started,
+    )
+
+
+def _leave_starter(folder: Path) -> None:
+    """Tell the starter, who reads our output to its end, that the attempt has begun."""
+    with contextlib.suppress(BrokenPipeError):  # the starter was killed meanwhile; the attempt has begun all the same
+        os.write(1, b"begun")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    errors = os.open(folder / files.MINDER_ERRORS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+    os.dup2(errors, 2)
+
+
+def _prepare_command(minder: int, cores: list[int]) -> None:
+    """Runs in the new process, just before it becomes the command."""
+    _libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != minder:  # it died before we asked to die with it
+        os._exit(1)
+    if cores:
+        os.sched_setaffinity(0, cores)
+    # When the machine itself runs short of memory, the kernel should choose the job, not its minder or the driver.
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write("800")
+
+
+def _has_ended(command: subprocess.Popen[bytes]) -> bool:
+    """Whether it has, without collecting it: until then nobody else is given its number, or its group's."""
+    return os.waitid(os.P_PID, command.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _collect_orphans(command: subprocess.Popen[bytes]) -> None:
+    """Let the dead that were left to us go, except for the command itself."""
+    while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) and ended.si_pid != command.pid:
+        os.waitpid(ended.si_pid, 0)
+
+
+def _terminate_group(command: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(PermissionError):  # it changed its user
+        os.killpg(command.pid, signal.SIGTERM)
+
+
+def _kill_all(tree: Iterable[processes.Process]) -> None:
+    for process in tree:
+        processes.send(process, signal.SIGKILL)
+
+
+def _new_pipe() -> tuple[int, int]:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    return reading, writing
+
+
+def _read_available(descriptor: int) -> bytes | None:
+    """What is there now: nothing at the end of the stream, None when nothing has come yet."""
+    try:
+        return os.read(descriptor, _READ_BYTES)
+    except BlockingIOError:
+        return None
+
+
+def _metrics_path(launch: LaunchRecord) -> Path:
+    return Path(launch["working_directory"]) / (launch["metrics_file"] or "")
+
+
+def _pick_nothing(_line: bytes) -> None:
+    return None
+
+
+def _log_nothing(_data: bytes) -> None:
+    return None
+
+
+_libc = ctypes.CDLL(None)
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

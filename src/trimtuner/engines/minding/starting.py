@@ -1,0 +1,83 @@
+"""Beginning an attempt in its folder: once, however often and by however many it is begun."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from trimtuner.engines.minding import files
+from trimtuner.engines.minding.files import LaunchRecord
+
+# Handed on are only these variables, because everything else (cloud keys, tokens, passwords in the addresses of
+# proxies) is nobody's business but the user's; more is named in the job file, under environment or secrets.
+# fmt: off
+HANDED_ON = frozenset({
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP",
+    "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "LD_LIBRARY_PATH", "XDG_CACHE_HOME",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+})
+# fmt: on
+HANDED_ON_PREFIXES = ("LC_", "PYTHON", "CUDA", "NVIDIA_")
+
+
+class CannotBegin(RuntimeError):  # noqa: N818  (named by what the caller learns)
+    """The process that minds an attempt could not begin; the text says why."""
+
+
+def handed_on() -> dict[str, str]:
+    """What of this process's environment a command may see."""
+    return {
+        name: value for name, value in os.environ.items() if name in HANDED_ON or name.startswith(HANDED_ON_PREFIXES)
+    }
+
+
+def has_begun(folder: Path) -> bool:
+    """Whether the attempt was begun, and maybe ended."""
+    return (folder / files.BEGUN).exists() or (folder / files.END).exists()
+
+
+def begin(record: LaunchRecord, folder: Path, lock: int, added: Mapping[str, str], lifeline: int | None = None) -> None:
+    """Write down what is to be done and start its minder; the caller holds the start lock.
+
+    ``added`` (secrets, tags) joins what is handed on from here, and is written nowhere. When the other end of
+    ``lifeline`` is closed, the minder ends the attempt.
+    """
+    files.write_once(folder / files.LAUNCH, {**record})
+    for parent in (folder.parent, folder.parent.parent):
+        with suppress(PermissionError):  # a parent that is not ours was not made by us
+            files.sync_folder(parent)
+    _start_minder(folder, lock, {**handed_on(), **added}, lifeline)
+
+
+def _start_minder(folder: Path, lock: int, environment: dict[str, str], lifeline: int | None) -> None:
+    """Start the minder and wait until it has begun.
+
+    It inherits the lock, so that nobody starts a second one even if we die right now. It closes its output when it has
+    begun.
+    """
+    kept = [lock] if lifeline is None else [lock, lifeline]
+    starter = subprocess.run(  # noqa: S603  (our own module, and no shell)
+        [*_program(), str(folder), *map(str, kept)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        cwd="/",
+        env=environment,
+        pass_fds=kept,
+        start_new_session=True,
+    )
+    if starter.stdout != b"begun":
+        reason = starter.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise CannotBegin(f"the process that minds {str(folder)!r} could not begin: {reason}")
+
+
+def _program() -> list[str]:
+    """The minder's words. No module of the working directory can take the place of one of ours."""
+    home = Path(__file__).parents[3]  # of the package: a folder, or the archive that was sent to a rented machine
+    if home.is_file():
+        return [sys.executable, str(home), "mind"]
+    return [sys.executable, "-P", "-m", "trimtuner.engines.minding.minder"]

@@ -1,0 +1,68 @@
+"""The nodes of a cluster, and whether an attempt's demands could ever be met by them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import ray
+
+from trimtuner.engines.ray.orders import Demand
+
+_KNOCK_SECONDS = 3.0
+_OWN = ("node:", "memory", "object_store_memory", "accelerator_type:")  # resources that Ray makes up itself
+
+
+class Node(NamedTuple):
+    """A living node."""
+
+    identity: str
+    address: str
+    port: int
+    offers: dict[str, float]
+
+
+def living_nodes() -> list[Node]:
+    """The nodes that the cluster takes for alive."""
+    return [
+        Node(one["NodeID"], one["NodeManagerAddress"], int(one["NodeManagerPort"]), dict(one["Resources"]))
+        for one in ray.nodes()  # type: ignore[no-untyped-call]
+        if one["Alive"]
+    ]
+
+
+async def is_reachable(node: Node) -> bool:
+    """Whether the node's daemon takes a call."""
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(node.address, node.port), _KNOCK_SECONDS)
+    except (TimeoutError, OSError):
+        return False
+    writer.close()
+    return True
+
+
+def what_is_lacking(demands: Sequence[Demand], nodes: Sequence[Node]) -> str | None:
+    """What no waiting would bring, in words; None when the nodes, if they were free, would do."""
+    for texts, count in Counter(tuple(sorted(demand.items())) for demand in demands).items():
+        able = sum(_meets(node, dict(texts)) for node in nodes)
+        if able < count:
+            return f"it needs {count} x {_written(dict(texts))} and {able} nodes offer that; {_offer(nodes)}"
+    if len(demands) > 1 and len(nodes) < len(demands):
+        return f"it needs {len(demands)} machines, and the cluster has {len(nodes)} nodes"
+    return None
+
+
+def _meets(node: Node, demand: Demand) -> bool:
+    return all(node.offers.get(name, 0.0) >= amount for name, amount in demand.items())
+
+
+def _offer(nodes: Sequence[Node]) -> str:
+    offered = Counter(name for node in nodes for name in node.offers if not name.startswith(_OWN))
+    listed = ", ".join(f"{name} on {count}" for name, count in sorted(offered.items())) or "nothing"
+    return f"the cluster offers {listed} (label a node: ray start --resources='{{\"m5.large\": 1}}')"
+
+
+def _written(demand: Demand) -> str:
+    return " + ".join(f"{amount:g} {name}" for name, amount in sorted(demand.items()))

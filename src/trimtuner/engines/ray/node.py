@@ -1,0 +1,145 @@
+"""What runs on the nodes, as Ray tasks: an attempt under its minder, news of it to the keeper."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+import threading
+import time
+from glob import escape
+from pathlib import Path
+from typing import cast
+
+import ray
+from ray.exceptions import RayError
+
+from trimtuner.engines.minding import files, processes
+from trimtuner.engines.minding.attempt import Attempt
+from trimtuner.engines.minding.follow import News, follow
+from trimtuner.engines.minding.parcel import unpack
+from trimtuner.engines.minding.starting import begin
+from trimtuner.engines.ray.orders import Handle, Key, Work
+
+_ENDED_AFTER_STOP_SECONDS = 15.0
+_UNUSED_FOR_SECONDS = 7 * 24 * 3600.0
+_LOOK_SECONDS = 0.05
+
+
+def run(keeper: Handle, key: Key) -> None:
+    """Run the attempt, unless the keeper wants it no more, and tell the keeper all of it."""
+    node = ray.get_runtime_context().get_node_id()
+    work = cast("Work | None", ray.get(keeper.begin.remote(key, node)))
+    if work is None:
+        return
+    folder = _folder(work["place"])
+    folder.mkdir(mode=0o700, parents=True)
+    # Held by this process alone: when it dies, or its node with it, the minder notices and ends the command.
+    lifeline, held = os.pipe()
+    try:
+        _begin(work, folder, lifeline)
+        hand_on(keeper, key, folder)
+    finally:
+        os.close(held)
+
+
+def follow_up(keeper: Handle, key: Key, place: str) -> None:
+    """Tell the keeper the rest of an attempt whose task died on this node; its minder ends it."""
+    hand_on(keeper, key, _folder(place))
+
+
+def hand_on(keeper: Handle, key: Key, folder: Path) -> None:
+    """Tell the keeper what is new until the end, and clear away when it has heard all."""
+    threading.Thread(target=_stop_when_asked, args=(keeper, key, folder), daemon=True).start()
+    for news in follow(folder, 0):
+        try:
+            ray.get(keeper.tell.remote(key, tuple(news)))
+        except RayError:
+            _ask_to_end(folder)  # without a keeper nobody would learn of the end; what is here, a driver may fetch
+            return
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def rescue(study: str, key: Key) -> list[News]:
+    """End what runs here of an attempt that has lost its keeper; all that it told, if it was here."""
+    places = _folder(f"{escape(place_of(study, key))}-*")
+    return [_rescued(folder) for folder in sorted(places.parent.glob(places.name))]
+
+
+def place_of(study: str, key: Key) -> str:
+    """How the names of an attempt's folders begin."""
+    return f"{study}-{key[0]:d}-{key[1]:d}"
+
+
+def _begin(work: Work, folder: Path, lifeline: int) -> None:
+    os.environ.pop("PYTHONBREAKPOINT", None)  # Ray's own debugger; commands would inherit it
+    record, added = work["record"], {**work["added"], processes.FOLDER: str(folder)}
+    if work["digest"]:
+        record["working_directory"] = str(_unpacked(work))
+    try:
+        with files.start_lock(folder) as lock:
+            begin(record, folder, lock, added, lifeline)
+    finally:
+        os.close(lifeline)
+
+
+def _unpacked(work: Work) -> Path:
+    """The working directory as it was sent: once for each content, and shared by the attempts on this node."""
+    folder = _private_root() / "sent" / work["digest"]
+    if not folder.exists():
+        _drop_what_is_unused()
+        unpack(ray.get(work["parcel"][0]), folder)
+    with contextlib.suppress(FileNotFoundError):
+        os.utime(folder)
+    return folder
+
+
+def _drop_what_is_unused() -> None:
+    """What was sent long ago, and what attempts left here that lost their keeper with nobody to fetch it."""
+    old = [path for path in _private_root().glob("*/*") if time.time() - path.stat().st_mtime > _UNUSED_FOR_SECONDS]
+    for path in old:
+        if not Attempt(path).is_minded():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _stop_when_asked(keeper: Handle, key: Key, folder: Path) -> None:
+    try:
+        is_asked = bool(ray.get(keeper.stop_asked.remote(key)))
+    except RayError:
+        is_asked = True  # nobody is left who could ask
+    if is_asked:
+        _ask_to_end(folder)
+
+
+def _ask_to_end(folder: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):  # it has ended, and all is told
+        (folder / files.STOP).touch()
+
+
+def _rescued(folder: Path) -> News:
+    _ask_to_end(folder)
+    attempt, deadline = Attempt(folder), time.monotonic() + _ENDED_AFTER_STOP_SECONDS
+    while (end := attempt.settled_end()) is None or attempt.kill_rest():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{str(folder)!r} does not end; look for its processes")
+        time.sleep(_LOOK_SECONDS)
+    news = [*follow(folder, 0)]
+    reports, log = (b"".join(getattr(one, name) for one in news) for name in ("reports", "log"))
+    shutil.rmtree(folder, ignore_errors=True)
+    return News(0, reports, 0, log, end)
+
+
+def _folder(place: str) -> Path:
+    return _private_root() / "attempts" / place
+
+
+def _private_root() -> Path:
+    """A folder of this node that only we may read, and that nobody else can have put there."""
+    root = Path(tempfile.gettempdir()) / f"trimtuner-{os.getuid()}"
+    root.mkdir(mode=0o700, exist_ok=True)
+    status = root.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise RuntimeError(f"{str(root)!r} is not a private folder of ours; remove it")
+    return root

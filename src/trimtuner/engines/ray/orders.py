@@ -1,0 +1,75 @@
+"""What driver, keeper and nodes tell each other: plain data."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias, TypedDict
+
+import ray
+from ray.actor import ActorHandle
+
+from trimtuner.engines.minding.files import EndRecord, LaunchRecord
+from trimtuner.engines.protocol import Launch
+
+# Ray knows the class of an actor; who only has its name knows nothing of it.
+Handle: TypeAlias = "ActorHandle[object]"
+Key: TypeAlias = tuple[int, int]  # trial, attempt
+Demand: TypeAlias = dict[str, float]  # of one machine, in Ray's words
+
+ACCEPTED, LEAVING, LACKS_PARCEL = "accepted", "leaving", "lacks parcel"  # what a keeper answers to an order
+
+
+class Order(TypedDict):
+    """An attempt, as the driver gives it to the keeper."""
+
+    trial: int
+    attempt: int
+    record: LaunchRecord
+    added: dict[str, str]  # secrets and tags
+    demands: list[Demand]  # of the workers, then of the helpers
+    workers: int
+    parcel: str | None  # the digest of the working directory, where that is sent
+    wait: float  # seconds for machines that no node offers
+
+
+class Work(TypedDict):
+    """An attempt, as the keeper gives it to the node that runs it."""
+
+    record: LaunchRecord
+    added: dict[str, str]
+    place: str  # the name of its folder on the node
+    digest: str
+    parcel: list[ray.ObjectRef[bytes]]  # in a list, so that Ray does not fetch it before we ask; or none
+
+
+class Position(NamedTuple):
+    """How far the driver has heard."""
+
+    reports: int = 0
+    generation: int = -1  # of the log, which begins anew when its middle is cut
+    log: int = 0
+
+
+class Told(NamedTuple):
+    """What the keeper tells a driver, from its position on."""
+
+    reports_from: int
+    reports: bytes
+    generation: int
+    log_from: int
+    log: bytes
+    ran: float | None  # seconds since the command began, until now
+    end: EndRecord | None
+
+
+def demands_of(launch: Launch) -> list[Demand]:
+    """What the attempt needs of a cluster: each worker and helper a machine that offers its VM type."""
+    machines = launch.machines
+    if machines is None:
+        return [{"CPU": float(launch.vcpus or 1)}]
+    worker = {machines.vm_type: 1.0, **({"GPU": float(machines.gpus)} if machines.gpus else {})}
+    return [dict(worker) for _ in range(machines.count)] + [{helper: 1.0} for helper in machines.helpers]
+
+
+def demands_here(launch: Launch, cores: int) -> list[Demand]:
+    """What it needs of a cluster that is this machine alone: cores, as many as its machines have or there are."""
+    return [{"CPU": float(min(launch.vcpus or 1, cores))}]

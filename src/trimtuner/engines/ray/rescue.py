@@ -1,0 +1,63 @@
+"""What an attempt has left on the nodes when its keeper is gone: ended there, and fetched."""
+
+from __future__ import annotations
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from trimtuner.engines.minding.follow import News
+from trimtuner.engines.protocol import EngineTrouble
+from trimtuner.engines.ray import node
+from trimtuner.engines.ray.machines import living_nodes
+from trimtuner.engines.ray.orders import Key
+
+
+class Rescue:
+    """A look on every node of the cluster, under way."""
+
+    def __init__(self, study: str, key: Key) -> None:
+        look = ray.remote(node.rescue)
+        self._looks = [
+            look.options(
+                num_cpus=0,
+                max_retries=0,
+                retry_exceptions=False,
+                scheduling_strategy=NodeAffinitySchedulingStrategy(one.identity, soft=False),
+            ).remote(study, key)
+            for one in living_nodes()
+        ]
+
+    def is_over(self) -> bool:
+        """Whether every node has answered, or is gone."""
+        if not self._looks:
+            return True
+        ready, _ = ray.wait(self._looks, num_returns=len(self._looks), timeout=0)
+        return len(ready) == len(self._looks)
+
+    def found(self) -> News | None:
+        """All that the attempt told, if one of the nodes had it."""
+        return best_of([news for look in self._looks for news in _answer(look)])
+
+
+def rescue_here(study: str, key: Key) -> News | None:
+    """The same on this machine, where that was the whole cluster and is gone."""
+    return best_of(node.rescue(study, key))
+
+
+def best_of(found: list[News]) -> News | None:
+    """Who looked while another cleared away has less."""
+    return max(found, key=lambda one: (len(one.reports), _seconds(one)), default=None)
+
+
+def _seconds(news: News) -> float:
+    return 0.0 if news.end is None else news.end["seconds"]
+
+
+def _answer(look: ray.ObjectRef[list[News]]) -> list[News]:
+    try:
+        return ray.get(look)
+    except RayTaskError as error:
+        raise EngineTrouble(f"what lost its keeper could not be ended: {error.cause}") from None
+    except RayError:
+        return []  # the node was lost meanwhile, and everything on it

@@ -1,0 +1,83 @@
+"""The engine that plays trials. How one goes follows from what was written down at its start, and from the clock."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from trimtuner.engines.minding import files
+from trimtuner.engines.minding.environment import check_launch, record_of
+from trimtuner.engines.minding.mirror import Mirror
+from trimtuner.engines.protocol import LOST, STOPPED, TIMEOUT, End, Found, Launch, State
+from trimtuner.engines.replay.script import Script, ScriptOf
+
+_PLAYED = "played.json"  # the script, the pace, and when it began
+_STOPPED = "stopped.json"  # when
+
+
+class ReplayEngine:
+    """Plays trials; it holds no state, so that any number of drivers see the same."""
+
+    def __init__(self, folder: Path, script_of: ScriptOf, pace: float = 1.0) -> None:
+        self._folder, self._script_of, self._pace = folder, script_of, pace
+
+    def start(self, launch: Launch) -> str:
+        """Begin to play the attempt, unless that was begun already; its folder."""
+        check_launch(launch)
+        mirror = Mirror.of(launch)
+        if mirror.noted(_PLAYED) is None:
+            script = self._script_of(launch)
+            mirror.open(record_of(launch, str(mirror.folder), str(launch.working_directory)))
+            mirror.note(_PLAYED, {**script.as_json(), "pace": self._pace, "began": time.time()})
+        return str(mirror.folder)
+
+    def take_over(self, launch: Launch, handle: str) -> str:
+        """By its folder, if that is here under whatever path."""
+        mirror = Mirror.of(launch)
+        return handle if mirror.noted(_PLAYED) is None else str(mirror.folder)
+
+    def poll(self, handle: str) -> State:
+        """How far it is played by now."""
+        return _state(Mirror(Path(handle)))
+
+    def stop(self, handle: str) -> None:
+        """Play no further."""
+        mirror = Mirror(Path(handle))
+        if _state(mirror).end is None:
+            mirror.note(_STOPPED, {"at": time.time()})
+
+    def find(self, study: str | None = None) -> list[Found]:
+        """The attempts below the folder."""
+        return [one for one in self._found() if study is None or one.study == study]
+
+    def forget(self, handle: str) -> None:
+        """Nothing is held for it."""
+
+    def _found(self) -> Iterator[Found]:
+        for path in sorted(self._folder.glob(f"*/*/{_PLAYED}")):
+            launch = json.loads((path.parent / files.LAUNCH).read_text(encoding="utf-8"))
+            is_running = _state(Mirror(path.parent)).end is None
+            yield Found(launch["study"], launch["trial"], launch["attempt"], str(path.parent), is_running)
+
+
+def _state(mirror: Mirror) -> State:
+    played = mirror.noted(_PLAYED)
+    if played is None:
+        return State((), (), End(LOST, f"its folder {str(mirror.folder)!r} is gone", 0.0))
+    began, pace = float(str(played["began"])), float(str(played["pace"]))
+    script, stopped = Script.of_json(played), mirror.noted(_STOPPED)
+    ends = [script.end, _end_at_limit(mirror)]
+    if stopped is not None:
+        ends.append(End(STOPPED, "ended on request", (float(str(stopped["at"])) - began) * pace))
+    end = min(ends, key=lambda one: one.seconds)
+    now = max(time.time() - began, 0.0) * pace
+    reached = min(now, end.seconds)
+    reports = tuple(report for report in script.reports if report.seconds <= reached)
+    return State(reports, (), end if now >= end.seconds else None)
+
+
+def _end_at_limit(mirror: Mirror) -> End:
+    limit = json.loads((mirror.folder / files.LAUNCH).read_text(encoding="utf-8"))["limit"]
+    return End(TIMEOUT, f"ended after its limit of {limit:g} s", limit)

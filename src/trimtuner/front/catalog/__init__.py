@@ -1,0 +1,1 @@
+"""``trimtuner catalog``: prices listed, filtered and fetched anew."""

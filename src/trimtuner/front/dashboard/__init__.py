@@ -1,0 +1,1 @@
+"""The page to watch: a small server on this machine that reads records and shows their views."""

@@ -1,0 +1,183 @@
+"""Views as HTML, no more often than they change: facts at once, what needs a model in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cache
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+
+from trimtuner.errors import TrimTunerError
+from trimtuner.front.studies import JobStudy
+from trimtuner.front.subjects import Watched
+from trimtuner.models.gaussian_process import GaussianProcess
+from trimtuner.views.catalogue import EFFORTS, VIEWS, Effort
+from trimtuner.views.document import goal_text
+from trimtuner.views.subject import Subject
+
+# After its work it rests so many times as long, so that a study that runs on this machine is not slowed.
+_PAUSE_TIMES = 5.0
+_PAUSE_AT_MOST = 60.0  # seconds
+_PAUSE_AFTER_FACTS_AT_MOST = 10.0
+_NICE = 10
+_MODELLED_AT_MOST = 2_000  # measurements, by Gaussian processes: ten seconds; their work grows with the cube
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """The views of one version of a record."""
+
+    version: int
+    html: dict[str, str]
+    seconds: float  # that it took
+    trouble: str = ""
+
+
+@dataclass
+class Shown:
+    """One study on the page: what was rendered last of it, and what is being rendered."""
+
+    name: str
+    path: Path
+    of: JobStudy
+    watched: Watched | None = None  # None: it has not begun
+    subject: Subject | None = None  # of the facts that were rendered last
+    rendered: dict[Effort, Rendered] = field(default_factory=dict)
+    pending: dict[Effort, Future[Rendered]] = field(default_factory=dict)
+    rests_until: dict[Effort, float] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def rests(self, effort: Effort) -> bool:
+        """Whether it was rendered so lately that it must wait."""
+        return time.monotonic() < self.rests_until.get(effort, 0.0)
+
+
+class Renderer:
+    """Makes facts where it is called, and asks a worker for the rest without waiting for it."""
+
+    def __init__(self) -> None:
+        self._pool = _new_pool()
+
+    def close(self) -> None:
+        """End the worker, in the midst of what nobody will see."""
+        for worker in list(self._pool._processes.values()):
+            worker.terminate()
+        self._pool.shutdown(cancel_futures=True)
+
+    def open(self, shown: Shown) -> None:
+        """Find its record, if there is one by now."""
+        with shown.lock:
+            _version_of(shown)
+
+    def refresh(self, shown: Shown) -> None:
+        """Take what is done, and see to what has changed."""
+        with shown.lock:
+            version = _version_of(shown)
+            self._collect(shown)
+            if version is None:
+                return
+            for effort in EFFORTS:
+                last = shown.rendered.get(effort)
+                is_new = last is None or last.version != version
+                if not is_new or effort in shown.pending or shown.rests(effort):
+                    continue
+                if effort == "facts":
+                    _take(shown, effort, _facts(shown, version))
+                else:
+                    shown.pending[effort] = self._pool.submit(render, str(shown.path), effort, version)
+
+    def _collect(self, shown: Shown) -> None:
+        for effort, future in list(shown.pending.items()):
+            if not future.done():
+                continue
+            del shown.pending[effort]
+            if future.cancelled() or future.exception() is not None:
+                # A worker that was killed, say for want of memory, is replaced; what it was asked is asked again.
+                self._pool = _new_pool()
+                shown.rests_until[effort] = time.monotonic() + _PAUSE_AT_MOST
+                continue
+            _take(shown, effort, future.result())
+
+
+def render(path: str, effort: Effort, version: int) -> Rendered:
+    """In the worker: all views of one effort, as the record stands."""
+    begin = time.monotonic()
+    try:
+        html = _html(_patient(_watched(path).subject()), effort)
+    except TrimTunerError as error:
+        return Rendered(version, {}, time.monotonic() - begin, str(error))
+    return Rendered(version, html, time.monotonic() - begin)
+
+
+def _facts(shown: Shown, version: int) -> Rendered:
+    begin = time.monotonic()
+    try:
+        assert shown.watched is not None  # noqa: S101  (it has a version)
+        shown.subject = shown.watched.subject()
+        html = _html(shown.subject, "facts")
+    except TrimTunerError as error:
+        return Rendered(version, {}, time.monotonic() - begin, str(error))
+    return Rendered(version, html, time.monotonic() - begin)
+
+
+def goal_of(shown: Shown) -> str:
+    """What the study seeks, in one line."""
+    return "" if shown.subject is None else goal_text(shown.subject)
+
+
+def _html(subject: Subject, effort: Effort) -> dict[str, str]:
+    return {view.name: view.render(subject) for view in VIEWS if view.effort == effort}
+
+
+def _take(shown: Shown, effort: Effort, done: Rendered) -> None:
+    most = _PAUSE_AFTER_FACTS_AT_MOST if effort == "facts" else _PAUSE_AT_MOST
+    shown.rendered[effort] = done
+    shown.rests_until[effort] = time.monotonic() + min(_PAUSE_TIMES * done.seconds, most)
+
+
+def _patient(subject: Subject) -> Subject:
+    """Gaussian processes of thousands of measurements are not waited for; trees are."""
+    if isinstance(subject.recipe.surrogate, GaussianProcess):
+        return replace(subject, modelled_at_most=_MODELLED_AT_MOST)
+    return subject
+
+
+@cache
+def _watched(path: str) -> Watched:
+    return Watched(JobStudy.at(Path(path)))
+
+
+def _version_of(shown: Shown) -> int | None:
+    """The version of the record, by one small query; nothing where there is no record yet."""
+    try:
+        if shown.watched is None:
+            shown.watched = Watched(shown.of)
+        return shown.watched.view.version()
+    except TrimTunerError:
+        shown.watched = None
+        return None
+
+
+def _new_pool() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn"), initializer=_be_modest)
+
+
+def _be_modest() -> None:
+    """Give way to everybody else, leave interrupts to the server, and end with it however it ends."""
+    os.nice(_NICE)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"
+    threading.Thread(target=_end_with_the_server, daemon=True).start()
+
+
+def _end_with_the_server() -> None:
+    server = parent_process()
+    if server is not None:
+        server.join()
+        os._exit(1)

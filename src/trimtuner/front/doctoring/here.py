@@ -1,0 +1,115 @@
+"""This machine: Python, what is installed, whether the command and the record can be used."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from trimtuner import __version__
+from trimtuner.errors import TrimTunerError
+from trimtuner.front.doctoring.checks import Check, failed, fine, warning
+from trimtuner.front.jobfile.job import GIB, Job
+from trimtuner.records.addresses import Address
+from trimtuner.records.opening import open_to_read
+
+_EXTRAS = {"ray": ("ray",), "aws": ("boto3", "asyncssh"), "postgres": ("psycopg",)}
+_EMPTY = "is empty"  # what a record says of itself before its first study
+
+
+def check_python() -> Iterator[Check]:
+    """The interpreter and the system."""
+    version = platform.python_version()
+    yield fine("python", f"{version} at {sys.executable}, trimtuner {__version__}")
+    if sys.platform == "linux":
+        yield fine("platform", platform.platform())
+    else:
+        advice = "run trials on Linux, on a Ray cluster or on AWS; on Windows, WSL is a Linux"
+        yield warning("platform", f"{sys.platform}; the local engine needs Linux", advice)
+
+
+def check_extras() -> Iterator[Check]:
+    """What can be installed on top."""
+    for extra, modules in _EXTRAS.items():
+        missing = [name for name in modules if importlib.util.find_spec(name) is None]
+        if missing:
+            yield Check(extra, "ok", f"not installed; pip install 'trimtuner[{extra}]' if you want it")
+        else:
+            yield fine(extra, "installed")
+
+
+def check_record(job: Job) -> Iterator[Check]:
+    """Whether the study can be written down."""
+    storage = job.storage
+    if isinstance(storage, Address):
+        yield _check_server(storage)
+    elif storage.exists():
+        yield _check_file(storage)
+    elif os.access(_nearest_folder(storage), os.W_OK):
+        yield fine("record", f"{storage} will be made")
+    else:
+        yield failed("record", f"{storage.parent} cannot be written to", "choose another place under storage")
+
+
+def check_command(job: Job) -> Iterator[Check]:
+    """Whether the program of the command is here."""
+    program = job.run.command[0]
+    if "{" in program:
+        return
+    folder = job.run.working_directory
+    if not folder.is_dir():
+        advice = "put run.working_directory right; it is seen from the folder of the job file"
+        yield failed("working directory", f"there is no folder {folder}", advice)
+        return
+    place = str(folder / program) if "/" in program else program
+    if shutil.which(place) is None:
+        yield failed("command", f"there is no program {program!r}", "install it, or give its path in run.command")
+    else:
+        yield fine("command", f"{program} is {shutil.which(place)}")
+
+
+def check_size(job: Job) -> Iterator[Check]:
+    """Whether this machine is as large as the machines that it stands in for."""
+    cloud = job.space.cloud
+    if cloud is None:
+        return
+    cores, memory = os.cpu_count() or 1, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GIB
+    most = max(cloud.vms[one.vm_type].vcpus * one.vm_count for one in cloud.clusters)
+    largest = max(cloud.vms[one.vm_type].memory_gib for one in cloud.clusters)
+    yield _compared("cores", cores, most * job.engine.parallel, "vCPUs side by side at most")
+    yield _compared("memory", memory, largest * job.engine.parallel, "GiB side by side at most")
+
+
+def _compared(name: str, here: float, wanted: float, words: str) -> Check:
+    text = f"{here:.0f} here; the job may ask for {wanted:.0f} {words}"
+    if here >= wanted:
+        return fine(name, text)
+    return warning(name, text, "larger choices are measured as slow as this machine; offer smaller ones, or rent them")
+
+
+def _check_file(storage: Path) -> Check:
+    try:
+        open_to_read(storage).close()
+    except TrimTunerError as error:
+        return failed("record", str(error), "move it away, or name another under storage")
+    if not os.access(storage, os.W_OK) or not os.access(storage.parent, os.W_OK):
+        return failed("record", f"{storage} or its folder cannot be written to", "change their permissions")
+    return fine("record", f"{storage} is there and can be written to")
+
+
+def _check_server(address: Address) -> Check:
+    try:
+        open_to_read(address).close()
+    except TrimTunerError as error:
+        if _EMPTY in str(error):
+            return fine("record", f"{address} answers, and is empty yet")
+        return failed("record", str(error), "see docs/postgres.md")
+    return fine("record", f"{address} answers")
+
+
+def _nearest_folder(path: Path) -> Path:
+    return next(folder for folder in path.absolute().parents if folder.exists())

@@ -1,0 +1,97 @@
+"""From a job file to what is shown of its study; read from the record, which is neither changed nor locked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from trimtuner.front.studies import JobStudy
+from trimtuner.problem.expressions import Value
+from trimtuner.records import StudyView
+from trimtuner.session.study import Study
+from trimtuner.views.subject import Attempt, Limits, Money, Subject
+
+LOG = "log.txt"
+_TAIL_BYTES = 64 * 1024
+
+
+def subject_at(of: JobStudy) -> Subject:
+    """The study of a job, as it stands."""
+    study, view = of.open_to_read()
+    return subject_of(of, study, view)
+
+
+class Watched:
+    """A study that is looked at again and again: what was read before is not read again."""
+
+    def __init__(self, of: JobStudy) -> None:
+        self.of = of
+        self._study, self.view = of.open_to_read()
+
+    def subject(self) -> Subject:
+        """The study as it stands now."""
+        self._study.history = self.view.history()
+        return subject_of(self.of, self._study, self.view)
+
+    def log(self, trial: int) -> str | None:
+        """The end of what the last attempt at a trial printed; nothing where there was none."""
+        last = max((one.attempt for one in self.view.attempts() if one.trial == trial), default=None)
+        return None if last is None else log_tail(_log_of(self.of.folder / self.view.id, trial, last))
+
+
+def subject_of(of: JobStudy, study: Study, view: StudyView) -> Subject:
+    """The study of a job that was opened already."""
+    job, now = of.job, view.status()
+    history = study.history
+
+    def command_of(config: Mapping[str, Value], fraction: float) -> tuple[str, ...]:
+        return job.run.command_for(config, fraction, history.next_number)
+
+    return Subject(
+        name=job.name,
+        method=job.search.method,
+        problem=study.problem,
+        recipe=study.recipe,
+        seed=study.seed,
+        history=history,
+        money=Money(now.budget, now.spent, now.reserved),
+        attempts=_attempts(of, view),
+        limits=Limits(job.budget.trials, job.budget.seconds),
+        now=view.now(),
+        command_of=command_of,
+        known=study.belief_at_hand(history),
+    )
+
+
+def log_tail(path: Path, most_bytes: int = _TAIL_BYTES) -> str:
+    """The end of what a trial printed; whatever it is, it is text."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(size - most_bytes, 0))
+            text = file.read(most_bytes).decode("utf-8", "replace")
+    except OSError:
+        return "(there is no log here; it is on the machine that ran the trial)"
+    return text if size <= most_bytes else f"(the last {most_bytes // 1024} KiB of {size // 1024})\n{text}"
+
+
+def _attempts(of: JobStudy, view: StudyView) -> tuple[Attempt, ...]:
+    folder = of.folder / view.id
+    return tuple(
+        Attempt(
+            trial=one.trial,
+            attempt=one.attempt,
+            asked_at=one.asked_at,
+            started_at=one.started_at,
+            ended_at=one.ended_at,
+            failed=one.failed,
+            usd=one.charge,
+            reserve=one.reserve,
+            log=_log_of(folder, one.trial, one.attempt),
+        )
+        for one in view.attempts()
+    )
+
+
+def _log_of(folder: Path, trial: int, attempt: int) -> Path:
+    return folder / f"{trial:d}-{attempt:d}" / LOG

@@ -1,0 +1,82 @@
+"""All views in one file that needs nothing else: to send, to keep, to print."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from html import escape
+from importlib import resources
+
+from trimtuner.views.catalogue import VIEWS, View
+from trimtuner.views.subject import Subject
+from trimtuner.views.trial_table import trials_report
+
+
+def document(subject: Subject, logs: Mapping[int, str] | None = None) -> str:
+    """The whole report as one HTML file; logs are the ends of what trials printed, by their number."""
+    whole = [replace(view, render=trials_report) if view.name == "trials" else view for view in VIEWS]
+    sections = "".join(section(view, view.render(subject)) for view in whole)
+    kept = json.dumps({str(trial): text for trial, text in (logs or {}).items()})
+    script = f"{_LOGS}{asset('page.js')}"
+    style = asset("style.css")
+    policy = (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(subject.now or time.time()))
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy, quote=True)}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(subject.name)} - trimtuner</title><style>{style}</style></head><body>"
+        f'<header class="top"><h1>{escape(subject.name)}</h1><p class="sub">{escape(goal_text(subject))}</p>'
+        f"{navigation(VIEWS)}</header><main>{sections}</main>"
+        f"<footer><p>Made by trimtuner from the record as it stood at {escape(made)}.</p></footer>"
+        f'<script type="application/json" id="logs">{_inert(kept)}</script><script>{script}</script></body></html>'
+    )
+
+
+def section(view: View, content: str) -> str:
+    """A view with its title."""
+    head = f'<h2 id="{view.name}-title">{escape(view.title)}</h2>'
+    begin = f'<section id="{view.name}" aria-labelledby="{view.name}-title">'
+    return f'{begin}{head}<div class="body">{content}</div></section>'
+
+
+def navigation(views: Sequence[View]) -> str:
+    """Links to the sections."""
+    links = "".join(f'<a href="#{view.name}">{escape(view.title)}</a>' for view in views)
+    return f'<nav aria-label="Views">{links}</nav>'
+
+
+def goal_text(subject: Subject) -> str:
+    """What is sought, in one line."""
+    goal = subject.problem.goal
+    limits = " and ".join(constraint.text for constraint in subject.problem.constraints)
+    return f"{goal.direction} {goal.metric}{f' with {limits}' if limits else ''}; method {subject.method}"
+
+
+def asset(name: str) -> str:
+    """A file of the page."""
+    return resources.files("trimtuner.views").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _inert(text: str) -> str:
+    """JSON that cannot end the element it stands in."""
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+_LOGS = """
+window.trimtuner = {log(trial, place) {
+  const logs = JSON.parse(document.getElementById("logs").textContent);
+  place.textContent = logs[trial] || "(not kept in this report)";
+}};
+"""

@@ -1,0 +1,69 @@
+"""Single views as pictures of their own: in a notebook, or in a file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from trimtuner.errors import InputError, nearest
+from trimtuner.views.catalogue import VIEWS
+from trimtuner.views.document import asset
+from trimtuner.views.subject import Subject
+
+_PIXELS_PER_UNIT = 2.0
+_VARIABLE = re.compile(r"var\((--[a-z0-9-]+)\)")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture that a notebook shows and ``save`` writes."""
+
+    name: str
+    drawing: str  # SVG, to be styled
+
+    @property
+    def svg(self) -> str:
+        """With its colours: a file that needs nothing else."""
+        style = f"<style>{_plain_style()}</style><rect width='100%' height='100%' fill='#ffffff'/>"
+        begin = self.drawing.index(">") + 1
+        return self.drawing[:begin] + style + self.drawing[begin:]
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as SVG or PNG, by the ending of the name."""
+        path = Path(path)
+        if path.suffix.lower() == ".svg":
+            path.write_text(self.svg, encoding="utf-8")
+        elif path.suffix.lower() == ".png":
+            path.write_bytes(self.png())
+        else:
+            raise InputError(f"a picture is written as .svg or .png, not as {path.suffix or 'a name without ending'!r}")
+        return path
+
+    def png(self) -> bytes:
+        """As pixels, by resvg."""
+        try:
+            import resvg_py
+        except ModuleNotFoundError:
+            raise InputError("a PNG needs resvg-py: pip install 'trimtuner[report]'; SVG needs nothing") from None
+        return bytes(resvg_py.svg_to_bytes(svg_string=self.svg, zoom=_PIXELS_PER_UNIT))
+
+
+def figures(subject: Subject, name: str) -> list[Figure]:
+    """The pictures of one view; none where there is nothing to draw yet."""
+    drawn = {view.name: view for view in VIEWS}
+    if name not in drawn:
+        raise InputError(f"there is no view {name!r}, only {', '.join(drawn)}{nearest(name, drawn)}")
+    return [Figure(one, drawing) for one, drawing in drawn[name].pictures(subject).items()]
+
+
+def _plain_style() -> str:
+    """The page's style with its light colours written out: few programs but browsers know variables."""
+    style = asset("style.css")
+    light = dict(re.findall(r"(--[a-z0-9-]+):\s*(#[0-9a-f]+)", style.split("@media", 1)[0]))
+    rules = style.split("svg.chart { display", 1)[1].split("}", 1)[1].split("ul.legend", 1)[0]
+    written = _VARIABLE.sub(lambda match: light.get(match[1], "#000000"), rules)
+    return written.replace("svg.chart ", "").replace("system-ui, ", "")

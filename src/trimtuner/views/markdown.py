@@ -1,0 +1,137 @@
+"""The views as Markdown: for a terminal, a pull request or a note. No picture says what is not written here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trimtuner.views.answer import answers
+from trimtuner.views.curves import curves
+from trimtuner.views.document import goal_text
+from trimtuner.views.importance import importance
+from trimtuner.views.machines import machines
+from trimtuner.views.progress import progress
+from trimtuner.views.spend import spend
+from trimtuner.views.subject import Subject
+from trimtuner.views.tables import (
+    Table,
+    answer_table,
+    calibration_table,
+    changes_table,
+    curve_table,
+    front_table,
+    importance_table,
+    machines_table,
+    trials_table,
+)
+from trimtuner.views.terminal import money_lines, progress_line
+from trimtuner.views.tradeoff import tradeoff
+from trimtuner.views.trials import counts_by_state, rows, timeline, told_metrics
+from trimtuner.views.trust import trust
+from trimtuner.views.words import count_of
+
+_TRIALS_SHOWN = 20
+
+
+def markdown(subject: Subject) -> str:
+    """The whole report."""
+    parts = [f"# {_text(subject.name)}", _text(goal_text(subject))]
+    parts += ["## Spend", *(_text(line) for line in money_lines(spend(subject)))]
+    parts += ["## Recommendation", *_answers(subject)]
+    for title, content in (
+        ("What the money bought", _progress),
+        ("What can be had", _front),
+        ("Learning curves", _curves),
+        ("Machines", _machines),
+        ("What matters", _importance),
+    ):
+        written = content(subject) if subject.belief is not None else [_text(subject.why_no_model or "")]
+        parts += [f"## {title}", *written]
+    parts += ["## Can the model be trusted", *_trust(subject)]
+    parts += ["## Trials", *_trials(subject)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _answers(subject: Subject) -> list[str]:
+    view = answers(subject)
+    why = [_text(sentence) for sentence in view.why]
+    if view.best is None:
+        return why
+    command = [] if view.best.command is None else [_fenced(view.best.command)]
+    return [_written(answer_table(view)), *why, *command]
+
+
+def _progress(subject: Subject) -> list[str]:
+    view, goal = progress(subject), subject.problem.goal
+    return [_text(progress_line(view, goal)), _written(changes_table(view, goal))]
+
+
+def _front(subject: Subject) -> list[str]:
+    view = tradeoff(subject)
+    return (
+        ["There is only one number to each configuration: nothing to trade."]
+        if view is None
+        else [_written(front_table(view))]
+    )
+
+
+def _curves(subject: Subject) -> list[str]:
+    return [_written(curve_table(view, subject.problem.space.fractions)) for view in curves(subject)]
+
+
+def _machines(subject: Subject) -> list[str]:
+    view = machines(subject)
+    if view is None:
+        return ["This space has no machines to choose from."]
+    lead = "The chance that the best configuration on so many machines of a type meets the limits; * is tested, < is "
+    return [_text(f"{lead}recommended."), *(_written(machines_table(view, market)) for market in view.markets)]
+
+
+def _importance(subject: Subject) -> list[str]:
+    return [_written(importance_table(importance(subject)))]
+
+
+def _trust(subject: Subject) -> list[str]:
+    view = trust(subject)
+    if view.note:
+        return [_text(view.stop), _text(view.note)]
+    held = [
+        f"90 % intervals of {name} held {100 * (view.coverage(name) or 0):.0f} % of {len(checks)} measurements."
+        for name, checks in view.checks.items()
+    ]
+    table = _written(calibration_table(view)) if view.calibration else ""
+    return [_text(view.stop), *(_text(line) for line in held), table]
+
+
+def _trials(subject: Subject) -> list[str]:
+    found, bars = rows(subject), timeline(subject)
+    if not found:
+        return ["None yet."]
+    kinds = ", ".join(f"{count} {state}" for state, count in counts_by_state(bars).items())
+    lead = f"{count_of(len(found), 'trial')}, {count_of(len(bars), 'attempt')}: {kinds}."
+    last = f" The last {_TRIALS_SHOWN}:" if len(found) > _TRIALS_SHOWN else ""
+    shown = list(reversed(found[-_TRIALS_SHOWN:]))
+    return [_text(lead + last), _written(trials_table(told_metrics(subject), shown))]
+
+
+def _written(table: Table) -> str:
+    rule = " | ".join("---" for _ in table.heads)
+    return "\n".join([_row(table.heads), f"| {rule} |", *(_row(line) for line in table.lines)])
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(_text(cell) for cell in cells) + " |"
+
+
+def _fenced(text: str) -> str:
+    """As code, behind a fence that the text does not hold."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _text(text: str) -> str:
+    """Words that stay words, whatever a name or a value holds."""
+    for sign in "\\`*_[]<>|#&":
+        text = text.replace(sign, f"\\{sign}")
+    return " ".join(text.split())

@@ -1,0 +1,104 @@
+"""Numbers and configurations in words, the same wherever they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trimtuner.problem.expressions import Value
+from trimtuner.problem.problem import COST, TIME
+
+
+def usd(amount: float) -> str:
+    """Money, with as many digits as small sums need, and no exponent."""
+    return f"{amount:,.2f} USD" if amount >= 10 else f"{plain(amount, 3)} USD"
+
+
+def seconds(amount: float) -> str:
+    """A duration."""
+    if amount < 120:
+        return f"{amount:.3g} s"
+    if amount < 7200:
+        return f"{amount / 60:.1f} min"
+    return f"{amount / 3600:.1f} h" if amount < 172_800 else f"{amount / 86_400:.1f} days"
+
+
+def share(fraction: float) -> str:
+    """A fraction of the data."""
+    return "all" if fraction == 1.0 else f"{100 * fraction:.3g} %"
+
+
+def number(value: float | None) -> str:
+    """Any other number."""
+    return "-" if value is None else f"{value:.4g}"
+
+
+def plain(value: float, digits: int) -> str:
+    """So many significant digits, written out as long as that is shorter than a line of noughts."""
+    shown = f"{value:.{digits}g}"
+    if "e" not in shown or not 1e-9 <= abs(value) < 1e9:
+        return shown
+    return f"{float(shown):.15f}".rstrip("0").rstrip(".")
+
+
+def metric(name: str, value: float) -> str:
+    """A number in the unit of its metric."""
+    return usd(value) if name == COST else seconds(value) if name == TIME else number(value)
+
+
+def estimate(name: str, found: tuple[float, float, float] | None) -> str:
+    """A mean with its interval; what was measured has none."""
+    if found is None:
+        return "-"
+    mean, low, high = found
+    return metric(name, mean) if low == high else f"{metric(name, mean)} ({metric(name, low)} to {metric(name, high)})"
+
+
+def times(count: int) -> str:
+    """How often."""
+    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def changed(count: int) -> str:
+    """How often it changed."""
+    return f"changed {times(count)}" if count else "never changed"
+
+
+def count_of(count: int, thing: str) -> str:
+    """So many things."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def sentence(text: str) -> str:
+    """With a capital, whatever comes after it."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def chance(probability: float) -> str:
+    """A probability; never a certainty that rounding made."""
+    if 0.995 <= probability < 1.0:
+        return ">0.99"
+    return "<0.01" if 0.0 < probability < 0.005 else f"{probability:.2f}"
+
+
+def configuration(config: Mapping[str, Value]) -> str:
+    """A configuration in one line."""
+    return " ".join(f"{name}={value_text(value)}" for name, value in config.items())
+
+
+def placed(config: Mapping[str, Value], fraction: float) -> str:
+    """A configuration with the share of the data, where that is not all."""
+    where = "" if fraction == 1.0 else f" on {share(fraction)} of the data"
+    return f"{configuration(config)}{where}"
+
+
+def value_text(value: Value) -> str:
+    """A value of a parameter."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def machines(config: Mapping[str, Value]) -> str | None:
+    """The machines of a configuration, such as ``4 x t2.medium spot``; nothing where it names none."""
+    if "vm_type" not in config:
+        return None
+    market = f" {config['market']}" if config.get("market") == "spot" else ""
+    return f"{config.get('vm_count', 1)} x {config['vm_type']}{market}"

@@ -1,0 +1,237 @@
+"""The dashboard by its answers: who may ask, what is told, and that nothing is changed."""
+
+import asyncio
+import hashlib
+import re
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from jobs import trimtuner, write_job
+
+httpx = pytest.importorskip("httpx")
+pytest.importorskip("starlette", reason="starlette is not installed; install trimtuner[dashboard]")
+
+from trimtuner.front.dashboard.access import is_loopback  # noqa: E402
+from trimtuner.front.dashboard.app import Dashboard  # noqa: E402
+from trimtuner.front.dashboard.command import job_files  # noqa: E402
+from trimtuner.front.studies import JobStudy  # noqa: E402
+from trimtuner.views.catalogue import VIEWS  # noqa: E402
+
+TOKEN = "a-token-that-nobody-guesses"  # noqa: S105
+LOCAL = "http://localhost"
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    path = write_job(tmp_path_factory.mktemp("study"), trials=6, fail="2", method="random", nap=0)
+    trimtuner("run", path, "-q")
+    return path
+
+
+@contextmanager
+def serving(*paths, token=None):
+    dashboard = Dashboard([JobStudy.at(path) for path in paths], token)
+    try:
+        yield dashboard
+    finally:
+        dashboard.close()
+
+
+def ask(app, *addresses, method="GET", base=LOCAL, **options):
+    """One client's questions, in order; the last answer."""
+
+    async def asking():
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url=base) as client:
+            answers = [await client.request(method, address, **options) for address in addresses]
+        return answers[-1]
+
+    return asyncio.run(asking())
+
+
+def state_when_all_is_drawn(app):
+    deadline = time.monotonic() + 60
+    while True:
+        state = ask(app, "/study/0/state").json()
+        if None not in state["views"].values():
+            return state
+        assert time.monotonic() < deadline, state
+        time.sleep(0.1)
+
+
+def digest_of(folder):
+    """Everything in the folder of a study, byte by byte."""
+    return {
+        path.relative_to(folder): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith(("-shm", "-wal"))
+    }
+
+
+def test_every_view_is_answered_and_nothing_is_written(job):
+    before = digest_of(job.parent)
+    with serving(job) as dashboard:
+        app = dashboard.app()
+        state = state_when_all_is_drawn(app)
+        assert list(state["views"]) == [view.name for view in VIEWS]
+        assert len(set(state["views"].values())) == 1
+        assert state["goal"] == "maximize accuracy with cost <= 1 USD; method random"
+        for view in VIEWS:
+            answer = ask(app, f"/study/0/view/{view.name}")
+            assert answer.status_code == 200
+            assert len(answer.text) > 50
+        assert ask(app, "/study/0/state").json()["views"] == state["views"]
+        assert "::metric" in ask(app, "/study/0/log/0").text
+        assert "1 attempt" in ask(app, "/study/0/trial/2").text
+        assert re.findall(r"data-trial='(\d)'", ask(app, "/study/0/trials?below=3").text) == ["2", "1", "0"]
+    assert digest_of(job.parent) == before
+
+
+def test_every_answer_carries_the_policy(job):
+    with serving(job) as dashboard:
+        app = dashboard.app()
+        for address in ("/study/0", "/static/style.css", "/study/0/state", "/study/7", "/login", "/studies"):
+            headers = ask(app, address).headers
+            policy = headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "script-src 'self';" in policy
+            assert "unsafe" not in policy
+            assert "frame-ancestors 'none'" in policy
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["cache-control"] == "no-store"
+
+
+def test_the_page_has_no_script_or_style_in_it(job):
+    with serving(job) as dashboard:
+        html = ask(dashboard.app(), "/study/0").text
+    assert re.findall(r"<script[^>]*>(.*?)</script>", html) == ["", ""]
+    assert "<style" not in html
+    assert " style=" not in html
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("/study/1", "/study/-1", "/study/0/view/none", "/study/0/view/..%2f..%2fjob.yaml", "/study/0/log/99"),
+        *("/study/0/log/..%2f..%2fjob.yaml", "/static/..%2fdocument.py", "/static/app.py", "/study/0/trial/99"),
+        *("/study/0/trials?below=x", "/study/0/trials", "/none"),
+    ],
+)
+def test_what_is_not_there_is_not_found(job, address):
+    with serving(job) as dashboard:
+        app = dashboard.app()
+        ask(app, "/study/0/state")
+        assert ask(app, address).status_code == 404
+
+
+@pytest.mark.parametrize("host", ["http://evil.example", "http://192.0.2.1:8080", "http://localhost.evil.example"])
+def test_another_name_for_this_machine_is_refused(job, host):
+    with serving(job) as dashboard:
+        for address in ("/", "/study/0", "/study/0/log/0", "/static/live.js"):
+            answer = ask(dashboard.app(), address, base=host)
+            assert answer.status_code == 403
+            assert "quick" not in answer.text
+
+
+def test_without_the_token_nothing_is_answered(job):
+    with serving(job, token=TOKEN) as dashboard:
+        app = dashboard.app()
+        addresses = ["/", "/studies", "/study/0", "/study/0/state", "/study/0/log/0", "/static/page.js"]
+        for headers in ({}, {"Cookie": "trimtuner=wrong"}, {"Authorization": "Bearer wrong"}, {"Cookie": "trimtuner="}):
+            for address in addresses:
+                answer = ask(app, address, headers=headers)
+                assert answer.status_code == 401
+                assert "quick" not in answer.text
+        assert ask(app, "/login?token=wrong").status_code == 401
+        assert ask(app, "/login").status_code == 401
+
+
+def test_with_the_token_the_page_is_had_from_any_name_and_the_cookie_is_for_no_script(job):
+    with serving(job, token=TOKEN) as dashboard:
+        app = dashboard.app()
+        answer = ask(app, f"/login?token={TOKEN}", base="http://machine.example")
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        cookie = answer.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        assert ask(app, f"/login?token={TOKEN}", "/study/0", base="http://machine.example").status_code == 200
+        assert ask(app, "/study/0", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+
+
+def test_a_page_that_only_reads_has_no_way_to_change_anything(job):
+    with serving(job) as dashboard:
+        app = dashboard.app()
+        assert "<form" not in ask(app, "/study/0").text
+        for address in ("/", "/study/0", "/study/0/state", "/study/0/log/0"):
+            for method in ("POST", "PUT", "DELETE", "PATCH"):
+                assert ask(app, address, method=method).status_code == 405
+        assert ask(app, "/study/0/stop", method="POST").status_code == 404
+
+
+def test_the_button_to_stop_works_from_its_own_page_only(job):
+    view = JobStudy.at(job).open_to_read()[1]
+    with serving(job) as dashboard:
+        app = dashboard.app_that_may_stop()
+        token = re.search(r'name="form_token" value="([^"]+)"', ask(app, "/study/0").text)[1]
+        ask(app, "/study/0/state")
+        before = view.version()
+        refused = [
+            {"data": {"form_token": token}},
+            {"data": {"form_token": token}, "headers": {"Origin": "http://evil.example"}},
+            {"data": {"form_token": "wrong"}, "headers": {"Origin": LOCAL}},
+            {"headers": {"Origin": LOCAL}},
+        ]
+        for options in refused:
+            assert ask(app, "/study/0/stop", method="POST", **options).status_code == 403
+        too_long = {"data": {"form_token": "x" * 9000}, "headers": {"Origin": LOCAL}}
+        assert ask(app, "/study/0/stop", method="POST", **too_long).status_code == 413
+        assert ask(app, "/study/0/stop").status_code == 405
+        assert view.version() == before
+        sent = {"data": {"form_token": token}, "headers": {"Origin": LOCAL}}
+        assert ask(app, "/study/0/stop", method="POST", **sent).status_code == 200
+        assert view.stop_requested(before)
+
+
+def test_several_studies_are_listed_with_where_they_stand_one_that_has_not_begun_too(job, tmp_path):
+    other = write_job(tmp_path)
+    with serving(job, other) as dashboard:
+        app = dashboard.app()
+        html = ask(app, "/").text
+        assert '<a href="/study/0">quick</a>' in html
+        assert "6 (1 failed)" in html
+        assert "not begun" in html
+        state = ask(app, "/study/1/state").json()
+        assert state["trouble"] == "the study has not begun yet"
+        assert set(state["views"].values()) == {None}
+        assert 'href="/">all studies' in ask(app, "/study/1").text
+    assert not list(tmp_path.glob("*.db*"))
+
+
+def test_one_study_is_shown_at_once(job):
+    with serving(job) as dashboard:
+        assert ask(dashboard.app(), "/").headers["location"] == "/study/0"
+
+
+def test_folders_are_searched_for_job_files_and_other_files_are_left_alone(job, tmp_path):
+    (tmp_path / "other.yaml").write_text("a: 1\n")
+    (tmp_path / "binary.yml").write_bytes(b"\xff\xfe")
+    own = write_job(tmp_path)
+    assert job_files([tmp_path, job, own]) == [own, job]
+    done = trimtuner("dashboard", Path(__file__).parent / "none", check=False)
+    assert done.returncode == 2
+
+
+def test_a_short_token_and_an_empty_folder_are_refused(job, tmp_path):
+    done = trimtuner("dashboard", job, "--token", "short", check=False)
+    assert (done.returncode, "less than 16 characters" in done.stderr) == (2, True)
+    done = trimtuner("dashboard", tmp_path, check=False)
+    assert (done.returncode, "there is no job file in the folder" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_own"),
+    [("127.0.0.1", True), ("::1", True), ("[::1]", True), ("localhost", True), ("0.0.0.0", False), ("machine", False)],  # noqa: S104
+)
+def test_only_addresses_of_this_machine_go_without_a_token(host, is_own):
+    assert is_loopback(host) == is_own

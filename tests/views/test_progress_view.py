@@ -1,0 +1,67 @@
+"""The quality of what was recommended, over the money and the time that had passed by then."""
+
+import pytest
+
+from decisions.fakes import ran, space_of
+from trimtuner.problem.history import Outcome, Trial
+from trimtuner.views.progress import progress
+from views.showing import attempt, known_subject
+
+SPACE = space_of(3, prices=[3600.0] * 3)
+SCORES, SECONDS = [0.0, 0.0, 0.0, 1.0, 2.0, 3.0], [1.0] * 6
+
+
+def asked(number, position, recommended):
+    found = None if recommended is None else ({"x": recommended}, 1.0)
+    return Trial(number, {"x": position}, 0.5, (), "model", found)
+
+
+def told(trial, cost):
+    measured = ran(trial.number, trial.config["x"], 0.5, score=0.0, cost=cost, time=10.0).measurements
+    return Outcome(trial, measured, None, cost, 10.0)
+
+
+def searched(*recommended, **changes):
+    """Trials that cost a dollar and ten seconds each, with what was recommended when each was asked."""
+    outcomes = [told(asked(number, 0, one), 1.0) for number, one in enumerate(recommended)]
+    return known_subject(SPACE, SCORES, SECONDS, outcomes=outcomes, **changes)
+
+
+def test_each_moment_is_judged_by_what_is_known_now():
+    view = progress(searched(0, 0, 1))
+    assert [moment.goal for moment in view.moments] == pytest.approx([1.0, 1.0, 2.0, 3.0], abs=1e-3)
+    assert [moment.config["x"] for moment in view.moments] == [0, 0, 1, 2]
+    assert [moment.usd for moment in view.moments] == [0.0, 1.0, 2.0, 3.0]
+    assert [moment.seconds for moment in view.moments] == [0.0, 10.0, 20.0, 30.0]
+
+
+def test_changes_are_counted_from_the_first_recommendation_on():
+    view = progress(searched(0, 0, 1))
+    assert [moment.is_change for moment in view.moments] == [True, False, True, True]
+    assert view.changes == 2
+
+
+def test_money_is_what_had_ended_when_the_trial_was_asked():
+    attempts = (
+        attempt(0, 100.0, 100.0, 150.0, 1.0),
+        attempt(1, 120.0, 120.0, 130.0, 2.0),
+        attempt(2, 140.0, 140.0, 160.0, 4.0),
+    )
+    view = progress(searched(0, 0, 0, attempts=attempts, now=200.0))
+    assert [moment.usd for moment in view.moments] == [0.0, 0.0, 2.0, 7.0]
+    assert [moment.seconds for moment in view.moments] == [0.0, 20.0, 40.0, 100.0]
+
+
+def test_of_a_method_that_writes_none_down_the_best_measured_within_the_limits_stands_in():
+    outcomes = [
+        ran(0, 0, 1.0, score=1.0, time=1.0, cost=1.0),
+        ran(1, 2, 1.0, score=3.0, time=9.0, cost=9.0),  # beyond the limit
+        ran(2, 1, 1.0, score=2.0, time=1.0, cost=1.0),
+    ]
+    subject = known_subject(SPACE, SCORES, SECONDS, "cost <= 5 USD", outcomes=outcomes)
+    view = progress(subject)
+    assert [(moment.trial, moment.config["x"]) for moment in view.moments] == [(1, 0), (3, 1), (3, 1)]
+
+
+def test_before_anything_was_measured_there_is_no_progress():
+    assert progress(known_subject(SPACE, SCORES, SECONDS, known=None)).moments == ()
