@@ -283,7 +283,7 @@ def test_when_the_keeper_is_killed_its_trials_end_and_what_they_told_is_fetched_
     assert state.end.kind == protocol.PREEMPTED
     assert len(state.reports) == 1
     assert 0 < state.end.seconds < 60
-    assert place.tagged() == []
+    wait_until(lambda: place.tagged() == [], seconds=10)  # its minder is about to leave
     again = end_of(engine, place.start(engine, place.launch("report", "2", trial=2)))
     assert again.end is not None
     assert again.end.kind is None
@@ -308,7 +308,7 @@ def test_what_the_record_does_not_know_is_reaped(place: Place) -> None:
     wait_until(lambda: bool(place.pids(1) and place.pids(2)))
     ended = reap(place.engine(), place.study, [(1, 1)])
     assert [(one.trial, one.attempt) for one in ended] == [(2, 1)]
-    assert {one.trial for one in place.tagged()} == {1}
+    wait_until(lambda: {one.trial for one in place.tagged()} == {1}, seconds=10)  # its minder is about to leave
 
 
 def test_the_working_directory_is_sent_anew_when_it_has_changed(place: Place) -> None:
