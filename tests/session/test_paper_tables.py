@@ -26,7 +26,7 @@ def settles_for_less(name, method, seed):
     return settled is not None and settled < PUBLIC_CODE_USD[name]
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("method", ["trimtuner", "trimtuner-dt", "trimtuner-gp"])
 @pytest.mark.parametrize("name", ["cnn", "rnn"])
 def test_a_search_settles_at_90_percent_for_less_than_the_public_code(name, method, seed):
