@@ -36,7 +36,7 @@ def test_what_is_shown_is_what_the_record_says(job):
     assert subject.money.spent == pytest.approx(told["spent_usd"])
     assert [outcome.failed for outcome in subject.history.outcomes].count("exit") == 1
     assert len(subject.attempts) == 8
-    assert all(one.log.exists() for one in subject.attempts)
+    assert all(subject.log_of(one.trial, one.attempt).exists() for one in subject.attempts)
 
 
 def test_markdown_goes_to_the_terminal_or_to_a_file(job, tmp_path):

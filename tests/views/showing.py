@@ -7,8 +7,9 @@ import numpy as np
 import trimtuner as tt
 from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_of_times, gaussian_over, history_of, problem_of, ran
 from trimtuner.problem.history import History
+from trimtuner.records import Attempt
 from trimtuner.tuning.recipes import recipe_named
-from trimtuner.views.subject import Attempt, Limits, Money, Subject
+from trimtuner.views.subject import Limits, Money, Subject
 
 HOSTILE = "<script>alert('x')</script>\"'&`|*"
 
@@ -40,7 +41,7 @@ def known_subject(space, scores, seconds, *constraints, outcomes=(), **changes) 
 
 
 def attempt(trial, asked, started, ended, usd=0.1, number=1, failed=None, reserve=1.0) -> Attempt:
-    return Attempt(trial, number, asked, started, ended, failed, usd if ended is not None else None, reserve)
+    return Attempt(trial, number, asked, started, ended, failed, reserve, usd if ended is not None else None)
 
 
 def real_subject(trials=12, **changes) -> Subject:

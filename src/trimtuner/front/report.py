@@ -11,6 +11,7 @@ from trimtuner.views.document import document
 from trimtuner.views.figures import figures
 from trimtuner.views.markdown import markdown
 from trimtuner.views.subject import Subject
+from trimtuner.views.trials import rows
 
 FORMATS = ("html", "md", "svg", "png")
 _LOG_BYTES = 2048  # of each trial's log, its end
@@ -60,8 +61,8 @@ def _logs(subject: Subject) -> dict[int, str]:
     """The ends of the logs that are on this machine."""
     logs: dict[int, str] = {}
     left = _ALL_LOGS_BYTES
-    for one in sorted(subject.attempts, key=lambda one: (one.trial, one.attempt), reverse=True):
-        if one.trial not in logs and one.log is not None and one.log.exists() and left > 0:
-            logs[one.trial] = log_tail(one.log, _LOG_BYTES)
-            left -= len(logs[one.trial])
+    for row in reversed(rows(subject)):
+        if row.log is not None and row.log.exists() and left > 0:
+            logs[row.trial] = log_tail(row.log, _LOG_BYTES)
+            left -= len(logs[row.trial])
     return logs

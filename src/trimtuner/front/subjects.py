@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from trimtuner.front.studies import JobStudy
 from trimtuner.problem.expressions import Value
 from trimtuner.records import StudyView
 from trimtuner.session.study import Study
-from trimtuner.views.subject import Attempt, Limits, Money, Subject
+from trimtuner.views.subject import Limits, Money, Subject
 
 LOG = "log.txt"
 _TAIL_BYTES = 64 * 1024
@@ -55,10 +56,11 @@ def subject_of(of: JobStudy, study: Study, view: StudyView) -> Subject:
         seed=study.seed,
         history=history,
         money=Money(now.budget, now.spent, now.reserved),
-        attempts=_attempts(of, view),
+        attempts=tuple(view.attempts()),
         limits=Limits(job.budget.trials, job.budget.seconds),
         now=view.now(),
         command_of=command_of,
+        log_of=partial(_log_of, of.folder / view.id),
         known=study.belief_at_hand(history),
     )
 
@@ -73,24 +75,6 @@ def log_tail(path: Path, most_bytes: int = _TAIL_BYTES) -> str:
     except OSError:
         return "(there is no log here; it is on the machine that ran the trial)"
     return text if size <= most_bytes else f"(the last {most_bytes // 1024} KiB of {size // 1024})\n{text}"
-
-
-def _attempts(of: JobStudy, view: StudyView) -> tuple[Attempt, ...]:
-    folder = of.folder / view.id
-    return tuple(
-        Attempt(
-            trial=one.trial,
-            attempt=one.attempt,
-            asked_at=one.asked_at,
-            started_at=one.started_at,
-            ended_at=one.ended_at,
-            failed=one.failed,
-            usd=one.charge,
-            reserve=one.reserve,
-            log=_log_of(folder, one.trial, one.attempt),
-        )
-        for one in view.attempts()
-    )
 
 
 def _log_of(folder: Path, trial: int, attempt: int) -> Path:

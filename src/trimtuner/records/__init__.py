@@ -2,13 +2,14 @@
 
 from trimtuner.records.addresses import Address, Place
 from trimtuner.records.errors import DefinitionDiffers, NotOpen, OverBudget, RecordError
-from trimtuner.records.facts import Entry, Event, OpenTrial, Owner, Status
+from trimtuner.records.facts import Attempt, Entry, Event, OpenTrial, Owner, Status
 from trimtuner.records.record import Record
 from trimtuner.records.store import Records, RecordsView
 from trimtuner.records.view import StudyView
 
 __all__ = [
     "Address",
+    "Attempt",
     "DefinitionDiffers",
     "Entry",
     "Event",

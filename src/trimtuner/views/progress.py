@@ -94,7 +94,7 @@ class _Clock:
 
     def __init__(self, subject: Subject) -> None:
         self._asked = {one.trial: one.asked_at for one in subject.attempts if one.attempt == 1}
-        ends = sorted((one.ended_at, one.usd or 0.0) for one in subject.attempts if one.ended_at is not None)
+        ends = sorted((one.ended_at, one.charge or 0.0) for one in subject.attempts if one.ended_at is not None)
         self._ends = [end for end, _ in ends]
         self._paid = [0.0, *accumulate(usd for _, usd in ends)]
         self._begin = min(self._asked.values(), default=0.0)

@@ -67,7 +67,7 @@ def forecast_text(view: Spend) -> str:
 
 
 def _steps(subject: Subject) -> tuple[tuple[float, float], ...]:
-    ended = sorted((one.ended_at, one.usd) for one in subject.attempts if one.ended_at is not None and one.usd)
+    ended = sorted((one.ended_at, one.charge) for one in subject.attempts if one.ended_at is not None and one.charge)
     if subject.attempts:
         begin = min(one.asked_at for one in subject.attempts)
         moments = [(at - begin, usd) for at, usd in ended if usd is not None]

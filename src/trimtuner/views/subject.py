@@ -12,11 +12,13 @@ from trimtuner.decisions.belief import Belief
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import History, Trial
 from trimtuner.problem.problem import Problem
+from trimtuner.records import Attempt
 from trimtuner.tuning import tuner
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recommendation import Recommendation, recommendation_from
 
 CommandOf: TypeAlias = Callable[[Mapping[str, Value], float], tuple[str, ...]]
+LogOf: TypeAlias = Callable[[int, int], Path]  # trial, attempt
 
 
 @dataclass(frozen=True)
@@ -31,21 +33,6 @@ class Money:
     def left(self) -> float | None:
         """What may still be spent or reserved."""
         return None if self.budget is None else max(self.budget - self.spent - self.reserved, 0.0)
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """One run of a trial's command. Times are seconds since 1970."""
-
-    trial: int
-    attempt: int
-    asked_at: float
-    started_at: float | None
-    ended_at: float | None
-    failed: str | None
-    usd: float | None  # None: under way
-    reserve: float
-    log: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +58,7 @@ class Subject:
     limits: Limits = Limits()
     now: float = 0.0  # seconds since 1970, by the record's clock
     command_of: CommandOf | None = None
+    log_of: LogOf | None = None
     known: Belief | None = None  # of this very history, where it is at hand
     modelled_at_most: int | None = None  # measurements; beyond, nobody would wait for the model
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Outcome, Trial
 from trimtuner.problem.problem import COST, TIME
-from trimtuner.views.subject import Attempt, Subject
+from trimtuner.records import Attempt
+from trimtuner.views.subject import Subject
 from trimtuner.views.words import machines
 
 RUNNING, DONE = "running", "ok"
@@ -72,10 +73,8 @@ def counts_by_state(bars: tuple[Bar, ...]) -> dict[str, int]:
 def rows(subject: Subject) -> tuple[Row, ...]:
     """View 8."""
     outcomes = {outcome.trial.number: outcome for outcome in subject.history.outcomes}
-    last: dict[int, Attempt] = {}
-    for one in subject.attempts:
-        last[one.trial] = one
-    return tuple(_row(trial, outcomes.get(trial.number), last.get(trial.number)) for trial in subject.trials)
+    last = {one.trial: one.attempt for one in subject.attempts}
+    return tuple(_row(subject, trial, outcomes.get(trial.number), last.get(trial.number)) for trial in subject.trials)
 
 
 def _bar(trial: Trial, one: Attempt, begin: float, now: float) -> Bar:
@@ -90,7 +89,7 @@ def _bar(trial: Trial, one: Attempt, begin: float, now: float) -> Bar:
         machines=machines(trial.config),
         market=_market(trial),
         state=RUNNING if is_running else one.failed or DONE,
-        usd=one.reserve if one.usd is None else one.usd,
+        usd=one.reserve if one.charge is None else one.charge,
     )
 
 
@@ -107,7 +106,7 @@ def _bars_of_memory(subject: Subject) -> list[Bar]:
     return bars
 
 
-def _row(trial: Trial, outcome: Outcome | None, last: Attempt | None) -> Row:
+def _row(subject: Subject, trial: Trial, outcome: Outcome | None, last: int | None) -> Row:
     measured = () if outcome is None else outcome.measurements
     final = measured[-1] if measured and measured[-1].fraction == trial.fraction else None
     on_the_way = tuple((m.fraction, dict(m.metrics)) for m in measured if m is not final)
@@ -121,8 +120,8 @@ def _row(trial: Trial, outcome: Outcome | None, last: Attempt | None) -> Row:
         time=None if outcome is None else outcome.time,
         metrics={} if final is None else dict(final.metrics),
         snapshots=on_the_way,
-        attempts=1 if last is None else last.attempt,
-        log=None if last is None else last.log,
+        attempts=last or 1,
+        log=None if last is None or subject.log_of is None else subject.log_of(trial.number, last),
     )
 
 
