@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("ray", reason="ray is not installed; install trimtuner[ray]")
 
-from trimtuner.engines.minding.files import EndRecord, LaunchRecord
+from trimtuner.engines.minding.files import (
+    BEAT_SECONDS,
+    BEGUN,
+    BegunRecord,
+    EndRecord,
+    LaunchRecord,
+    write_beat,
+    write_once,
+)
 from trimtuner.engines.minding.follow import News
 from trimtuner.engines.protocol import EXIT, LOST, PREEMPTED, STOPPED, Launch, Machines
+from trimtuner.engines.ray import node as on_node
 from trimtuner.engines.ray.kept import Kept
 from trimtuner.engines.ray.machines import Node, what_is_lacking
 from trimtuner.engines.ray.orders import Order, Position, demands_here, demands_of
@@ -132,3 +144,23 @@ def test_the_working_directory_is_copied_where_an_address_is_given_unless_the_jo
     assert RaySettings("auto").copies
     assert not RaySettings("auto", copy=False).copies
     assert RaySettings(copy=True).copies
+
+
+def test_of_several_nodes_on_one_machine_one_rescues_an_attempt_and_the_others_find_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for round_number in range(20):
+        study = f"s{round_number}"
+        folder = on_node._folder(f"{on_node.place_of(study, (1, 1))}-abc")
+        folder.mkdir(mode=0o700, parents=True)
+        gone = BegunRecord(host=os.uname().nodename, boot="an earlier one", pid=1, started_ticks=0, monotonic=0.0)
+        write_once(folder / BEGUN, {**gone})
+        write_beat(folder, 3.0)
+        with ThreadPoolExecutor(6) as pool:
+            found = [news for looks in pool.map(lambda _: on_node.rescue(study, (1, 1)), range(6)) for news in looks]  # noqa: B023
+        rescued = best_of(found)
+        assert rescued is not None
+        assert rescued.end is not None
+        assert rescued.end["seconds"] == 3.0 + BEAT_SECONDS  # the last sign of life, and what may have come after
+        assert not folder.exists()

@@ -197,7 +197,8 @@ class RayEngine:
             check_head()
             self._rescues[handle] = Rescue(study, key)
         if self._rescues[handle].is_over():
-            self._close_rescued(handle, self._rescues[handle].found())
+            # Taken out first: where a look went wrong, the next poll looks again.
+            self._close_rescued(handle, self._rescues.pop(handle).found())
 
     def _close_rescued(self, handle: str, news: News | None) -> None:
         mirror = Mirror(self._folder / handle)

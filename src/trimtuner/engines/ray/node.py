@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import stat
@@ -26,6 +27,7 @@ from trimtuner.engines.ray.orders import Handle, Key, Work
 _ENDED_AFTER_STOP_SECONDS = 15.0
 _UNUSED_FOR_SECONDS = 7 * 24 * 3600.0
 _LOOK_SECONDS = 0.05
+_RESCUE_LOCK = "rescue.lock"
 
 
 def run(keeper: Handle, key: Key) -> None:
@@ -65,7 +67,8 @@ def hand_on(keeper: Handle, key: Key, folder: Path) -> None:
 def rescue(study: str, key: Key) -> list[News]:
     """End what runs here of an attempt that has lost its keeper; all that it told, if it was here."""
     places = _folder(f"{escape(place_of(study, key))}-*")
-    return [_rescued(folder) for folder in sorted(places.parent.glob(places.name))]
+    found = (_rescued_alone(folder) for folder in sorted(places.parent.glob(places.name)))
+    return [news for news in found if news is not None]
 
 
 def place_of(study: str, key: Key) -> str:
@@ -116,6 +119,19 @@ def _stop_when_asked(keeper: Handle, key: Key, folder: Path) -> None:
 def _ask_to_end(folder: Path) -> None:
     with contextlib.suppress(FileNotFoundError):  # it has ended, and all is told
         (folder / files.STOP).touch()
+
+
+def _rescued_alone(folder: Path) -> News | None:
+    """One at a time: a machine with several nodes has several looking. Nothing where another has cleared away."""
+    try:
+        descriptor = os.open(folder / _RESCUE_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return _rescued(folder) if (folder / _RESCUE_LOCK).exists() else None
+    finally:
+        os.close(descriptor)
 
 
 def _rescued(folder: Path) -> News:
