@@ -16,6 +16,7 @@ PUBLIC = {
     "Cloud",
     "Estimate",
     "Float",
+    "Front",
     "History",
     "InputError",
     "Int",
@@ -29,6 +30,7 @@ PUBLIC = {
     "Study",
     "Trial",
     "TrimTunerError",
+    "report",
 }
 
 

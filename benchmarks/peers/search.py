@@ -31,7 +31,7 @@ def search(variant: Variant, make: MakePeer, seed: int, trials: int = MOST_TRIAL
     job, scorer = Job(variant.measured), Scorer(variant.truth)
     record = Record(job)
     peer = make(job, record, seed)
-    loop = _Loop(job, record, peer, np.random.default_rng([seed, 3]))
+    loop = Loop(job, record, peer, np.random.default_rng([seed, 3]))
     limit = BUDGET_UNITS * unit_of(variant.measured)
     moments: list[Moment] = []
     spent = seconds = 0.0
@@ -61,7 +61,7 @@ def search(variant: Variant, make: MakePeer, seed: int, trials: int = MOST_TRIAL
     return Run(seed, tuple(moments))
 
 
-class _Loop:
+class Loop:
     """Ask, measure, tell; repeats are answered from memory."""
 
     def __init__(self, job: Job, record: Record, peer: Peer, generator: np.random.Generator) -> None:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from trimtuner.problem.parameters import Choice, Float, Int
     from trimtuner.problem.space import Space
     from trimtuner.problem.vms import VM, Spot
+    from trimtuner.reporting import report
     from trimtuner.session.study import Study
+    from trimtuner.tuning.front import Front
     from trimtuner.tuning.recommendation import Estimate, Recommendation
 
 __version__ = "0.1.0"
@@ -30,6 +32,7 @@ _HOMES = {
     "Cloud": "problem.cloud",
     "Estimate": "tuning.recommendation",
     "Float": "problem.parameters",
+    "Front": "tuning.front",
     "History": "problem.history",
     "InputError": "errors",
     "Int": "problem.parameters",
@@ -43,6 +46,7 @@ _HOMES = {
     "Study": "session.study",
     "Trial": "problem.history",
     "TrimTunerError": "errors",
+    "report": "reporting",
 }
 
 __all__ = [
@@ -54,6 +58,7 @@ __all__ = [
     "Cloud",
     "Estimate",
     "Float",
+    "Front",
     "History",
     "InputError",
     "Int",
@@ -67,6 +72,7 @@ __all__ = [
     "Study",
     "Trial",
     "TrimTunerError",
+    "report",
 ]
 
 

@@ -118,8 +118,8 @@ def space_of(count, prices=None, fractions=FRACTIONS, snapshots=False) -> Space:
     return Space.from_configs(configurations, price_per_hour=prices, fractions=fractions, snapshots=snapshots)
 
 
-def problem_of(space, *constraints, maximize="score", minimize=None, budget=None) -> Problem:
-    goal = Goal(minimize, "minimize") if minimize else Goal(maximize, "maximize")
+def problem_of(space, *constraints, maximize="score", minimize=None, budget=None, against=None) -> Problem:
+    goal = Goal(minimize, "minimize") if minimize else Goal(maximize, "maximize", against)
     return Problem(space, goal, tuple(Constraint.parse(text) for text in constraints), budget)
 
 

@@ -93,6 +93,17 @@ def test_a_trial_that_told_no_time_took_none():
     assert AfterTime(5.1).reason(history, None) is None
 
 
+def test_what_was_imported_counts_neither_as_a_trial_nor_as_its_time():
+    history = taking(5.0, 5.0, 5.0)
+    first, *others = history.outcomes
+    imported = replace(first, trial=replace(first.trial, origin="import"))
+    history = replace(history, outcomes=(imported, *others))
+    assert AfterTrials(3).reason(history, None) is None
+    assert AfterTrials(2).reason(history, None) == "2 of 2 trials are made"
+    assert AfterTime(11).reason(history, None) is None
+    assert AfterTime(10).reason(history, None) is not None
+
+
 def test_never_never_fires():
     assert Never().reason(taking(*[1e9] * 50), None) is None
 

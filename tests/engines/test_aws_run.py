@@ -178,7 +178,7 @@ def test_a_stop_from_another_process_ends_the_machines_and_the_run(cloud, folder
             time.sleep(0.05)
         assert "ended trials 0, 1" in study.say("stop", study.path, "--now")
         assert {one.state for one in study.ours()} == {"terminated"}
-        assert process.wait(60) == 0
+        assert process.wait(60) == 3  # no answer: nothing was measured
     assert {one.failed for one in study.look().history.outcomes} == {"preempted"}
     study.check_sound()
 

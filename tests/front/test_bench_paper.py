@@ -18,6 +18,7 @@ from trimtuner.front.bench import jobs, plots
 from trimtuner.front.bench.command import app
 from trimtuner.front.bench.jobs import CNN, RNN, load, multilayer
 
+pytestmark = pytest.mark.xdist_group("bench")  # one small run for all of them
 SMALL = ["--seeds", "1", "--trials", "5", "--jobs", "2"]
 
 

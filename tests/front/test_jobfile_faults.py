@@ -117,9 +117,9 @@ def test_the_base_of_these_tests_has_no_fault(tmp_path):
         ("name: faulty", "name:", 1, r"name: nothing is not the name"),
         ("name: faulty", "name: [a]", 1, r"name: a list is not the name"),
         ("{maximize: accuracy}", "accuracy", 2, r"goal: 'accuracy' is not a mapping such as \{maximize: accuracy\}"),
-        ("{maximize: accuracy}", "{maximize: a, minimize: b}", 2, r"give one goal"),
+        ("{maximize: accuracy}", "{maximize: a, minimize: a}", 2, r"cannot be both large and small"),
         ("{maximize: accuracy}", "{maximise: a}", 2, r"did you mean 'maximize'\?"),
-        ("{maximize: accuracy}", "{maximize: cost}", 2, r"write \{minimize: cost\}"),
+        ("{maximize: accuracy}", "{maximize: cost}", 2, r"cost is to be small: minimize it"),
         ("{maximize: accuracy}", "{maximize: 'a b'}", 2, r"no name for a metric"),
         ("{maximize: accuracy}", "{maximize: fraction}", 2, r"the share of the data"),
         # constraints and budget

@@ -166,6 +166,9 @@ def test_durations_are_short(seconds, text):
 def test_a_first_job_file_loads_and_is_ready_to_run(tmp_path):
     path = tmp_path / "first.yaml"
     write_init(path)
+    (without_script,) = (text for text in validation(load_job(path), {})["warnings"] if "train.py" in text)
+    assert "there is no file 'train.py'" in without_script
+    (tmp_path / "train.py").touch()
     found = validation(load_job(path), {})
     assert found["name"] == "first"
     assert found["errors"] == []

@@ -10,6 +10,8 @@ from trimtuner.front.report import _format
 from trimtuner.front.studies import JobStudy
 from trimtuner.front.subjects import log_tail, subject_at
 
+pytestmark = pytest.mark.xdist_group("report")  # one run for all of them
+
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory):

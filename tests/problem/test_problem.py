@@ -152,8 +152,9 @@ def test_limits_that_touch_are_no_contradiction():
 @pytest.mark.parametrize(
     ("make", "complaint"),
     [
-        (lambda: problem(None), "give one goal"),
-        (lambda: problem("accuracy", "cost"), "give one goal"),
+        (lambda: problem(None), "give a goal"),
+        (lambda: problem("accuracy", "accuracy"), "cannot be both large and small"),
+        (lambda: problem("time", "cost"), "time is to be small"),
         (lambda: problem(""), "no name for a metric"),
         (lambda: problem(3), "no name for a metric"),
         (lambda: problem("top 5"), "no name for a metric"),

@@ -20,7 +20,10 @@ from record_fakes import (
 )
 
 from trimtuner.errors import InputError, SearchOver, TrimTunerError
+from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import PREEMPTED, History, Measurement, Outcome, Trial
+from trimtuner.problem.machines import Machine
+from trimtuner.problem.vms import VM
 from trimtuner.records import DefinitionDiffers, NotOpen, OverBudget, RecordError, RecordsView
 
 
@@ -45,6 +48,20 @@ class TestStudies:
         with pytest.raises(DefinitionDiffers) as caught:
             open_records(place).create_or_open("study", {"space": 2}, 10.0)
         assert (caught.value.old, caught.value.new) == (record.definition, {"space": 2})
+
+    def test_earlier_studies_are_copied_once_when_the_study_is_made(self, place):
+        measured = tuple(Measurement({"a": a, "b": "é"}, 0.5, {"accuracy": 0.1 * a}) for a in (1, 2))
+        machine = Machine(VM(vcpus=2, memory_gib=4.0, price_per_hour=0.1), 3, True)
+        earlier = Earlier("before", measured, (machine, None))
+        made = open_records(place).create_or_open("warm", DEFINITION, None, lambda: [earlier, earlier])
+        again = open_records(place).create_or_open("warm", DEFINITION, None, lambda: pytest.fail("asked again"))
+        with RecordsView(place) as records:
+            views = [made, again, records.open("warm")]
+            assert [[one.plain for one in view.earlier()] for view in views] == [[earlier.plain] * 2] * 3
+        check_everything(place, "warm")
+
+    def test_a_study_learns_from_nothing_unless_it_is_told_to(self, record):
+        assert record.earlier() == ()
 
     def test_another_budget_is_noted(self, place, record):
         before = record.version()

@@ -124,6 +124,23 @@ def test_an_engine_is_told_to_forget_an_attempt_after_its_end_is_in_the_record(t
     assert one.engine.open_when_forgotten == [False] * 6
 
 
+def test_a_command_that_fails_again_and_again_before_anything_is_measured_is_blamed(tmp_path):
+    one = bench(tmp_path, failing(EXIT, after=0.1), trials=15)
+    assert "5 trials failed and none was measured, so it seems to be the command" in one.driver.run()
+
+
+def test_machines_that_cannot_be_had_are_not_the_commands_fault(tmp_path):
+    one = bench(tmp_path, failing(UNAVAILABLE, after=0.1), trials=7)
+    assert "the command" not in one.driver.run()
+
+
+def test_once_something_was_measured_failures_are_the_configurations(tmp_path):
+    one = bench(
+        tmp_path, lambda launch: good(launch) if launch.trial == 3 else failing(EXIT, after=0.1)(launch), trials=9
+    )
+    assert "the command" not in one.driver.run()
+
+
 def test_what_was_measured_on_the_way_is_kept_however_the_trial_ended(tmp_path):
     one = bench(tmp_path, failing(EXIT, after=6.0), trials=6)
     one.driver.run()

@@ -83,7 +83,7 @@ def test_the_job_has_a_best_configuration_that_the_limit_excludes_and_one_that_i
     assert sum(map(is_affordable, CONFIGURATIONS)) == 30
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.parametrize("method", ["trimtuner", "trimtuner-gp"])
 def test_with_processes_the_best_feasible_configuration_is_found_within_thirty_trials(method, seed):
     found, fraction, _ = search(job(f"cost <= {LIMIT}"), recipe_named(method), seed)
@@ -91,7 +91,7 @@ def test_with_processes_the_best_feasible_configuration_is_found_within_thirty_t
     assert found == best_of(is_affordable)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_with_trees_a_feasible_configuration_within_five_percent_of_the_best_is_found(seed):
     """Trees know no slopes, so that neighbours in accuracy are alike to them."""
     found, _, _ = search(job(f"cost <= {LIMIT}"), TRIMTUNER_DT, seed)

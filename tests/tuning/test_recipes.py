@@ -9,9 +9,13 @@ from trimtuner.decisions.designs import AcrossFractions, CheapStart
 from trimtuner.decisions.entropy import ChanceIncumbentFeasible, InformationAboutBest
 from trimtuner.decisions.filters import HighestConstrainedAccuracy, KeepAll
 from trimtuner.decisions.incumbents import BestMeasured, BestPredictedFeasible, MostExpected
+from trimtuner.decisions.inheritance import Inheritance
 from trimtuner.decisions.stopping import AfterTrials, Never, NotWorthItsPrice
 from trimtuner.errors import InputError
 from trimtuner.models.trees import BaggedTrees
+from trimtuner.problem.earlier import Earlier
+from trimtuner.problem.history import Measurement
+from trimtuner.problem.parameters import Choice
 from trimtuner.problem.problem import Problem
 from trimtuner.problem.space import Space
 from trimtuner.tuning.recipe import Recipe, Tests
@@ -36,6 +40,11 @@ REPLACEMENTS = {
     "confidence": 0.5,
     "stop": AfterTrials(7),
     "needs": (several_fractions,),
+    "earlier": (
+        Inheritance(
+            Earlier("before", (Measurement({"x": 1}, 1.0, {"accuracy": 0.5}),), (None,)), Space({"x": Choice([1, 2])})
+        ),
+    ),
 }
 
 

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import trimtuner as tt
 from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_over, problem_of, ran, space_of
@@ -11,13 +9,12 @@ from trimtuner.tuning.recipes import recipe_named
 from trimtuner.views.answer import answers
 from trimtuner.views.curves import curves
 from trimtuner.views.machines import machines
-from trimtuner.views.tradeoff import _front, tradeoff
+from trimtuner.views.tradeoff import tradeoff
 from views.showing import Money, known_subject, real_subject, subject_of
 
 SPACE = space_of(4, prices=[3600.0] * 4)  # a dollar a second
 SCORES = [0.0, 0.0, 0.0, 0.0, 1.0, 3.0, 2.0, 4.0]  # at half of the data, then at all
 SECONDS = [1.0, 1.0, 1.0, 1.0, 10.0, 20.0, 30.0, 40.0]
-values = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.booleans()), max_size=20)
 
 
 def shown(*constraints, **changes):
@@ -55,21 +52,6 @@ def test_for_the_least_cost_the_other_axis_is_what_must_be_good_enough():
     view = tradeoff(shown("score >= 2.5", minimize="cost", outcomes=told))
     assert (view.x_metric, view.y_metric) == ("cost", "score")
     assert view.y_limits == (("score >= 2.5", 2.5),)
-
-
-@given(values)
-def test_no_feasible_point_beats_the_front_and_the_front_beats_all_others(points):
-    x, y = (np.array([point[axis] for point in points], dtype=float) for axis in (0, 1))
-    feasible = np.array([point[2] for point in points], dtype=bool)
-    front = set(_front(x, y, feasible).tolist())
-    for one in range(len(points)):
-        is_beaten = any(
-            feasible[other] and x[other] <= x[one] and y[other] >= y[one] and (x[other], y[other]) != (x[one], y[one])
-            for other in range(len(points))
-        )
-        assert one not in front or (feasible[one] and not is_beaten)
-        twin = any(x[other] == x[one] and y[other] == y[one] for other in front)
-        assert not feasible[one] or is_beaten or twin
 
 
 def test_the_answer_says_what_is_recommended_beside_the_runner_up_and_what_it_saves():

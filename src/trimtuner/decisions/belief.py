@@ -20,8 +20,11 @@ from scipy.special import ndtr, ndtri
 
 from trimtuner.arrays import Floats, Positions
 from trimtuner.decisions.failures import ChanceOfRunning
+from trimtuner.decisions.inheritance import Inheritance
 from trimtuner.decisions.interruptions import log_inflation
 from trimtuner.errors import NoAnswer
+from trimtuner.models.gaussian_process import GaussianProcess
+from trimtuner.models.inherited import Inherited, weight_of
 from trimtuner.models.posterior import Mixture, Prediction, Surrogate
 from trimtuner.models.targets import Log, Logit, Transform, transform_for
 from trimtuner.problem.axes import Configuration
@@ -71,6 +74,7 @@ class Quantity:
     transform: Transform
     posterior: Mixture
     growth: float = 0.0  # the model is of departures from this times log(fraction), on the transformed scale
+    weights: tuple[float, ...] = ()  # of earlier studies, one each: how much of the posterior stands on them
 
 
 class _FittedWhenAsked(Mapping[str, Quantity]):
@@ -118,6 +122,7 @@ class Belief:
         surrogate: Surrogate,
         seed: int,
         quality_growth: float = 0.0,
+        earlier: Sequence[Inheritance] = (),
     ) -> Belief:
         """A model of each quantity the problem speaks of; pending trials are imagined to come out as expected.
 
@@ -137,10 +142,17 @@ class Belief:
             generator = np.random.default_rng([seed, list(values).index(name)])
             growth = _usual_growth(problem, name, transform, quality_growth)
             targets = transform.forward(values[name]) - growth * np.log(places.fractions)
-            posterior = surrogate.fit(places.rows, targets, transform.scale, generator)
+            inherited = _inherited(earlier, name, transform, growth, surrogate)
+            said = [one for one in inherited if one is not None]
+            posterior = (
+                surrogate.fit_on(said, places.rows, targets, transform.scale, generator)
+                if said and isinstance(surrogate, GaussianProcess)
+                else surrogate.fit(places.rows, targets, transform.scale, generator)
+            )
+            weights = tuple(0.0 if one is None else weight_of(posterior, one) for one in inherited)
             if len(pending):
                 posterior = posterior.condition(pending.rows, posterior.predict(pending.rows).mean)
-            return Quantity(transform, posterior, growth)
+            return Quantity(transform, posterior, growth, weights)
 
         quantities = _FittedWhenAsked(tuple(values), fit)
         failures = _places_of(pool, [(o.trial.config, o.trial.fraction) for o in history.failures])
@@ -155,6 +167,31 @@ class Belief:
             history.spent if knows_money else sum(outcome.time or 0.0 for outcome in history.outcomes),
         )
 
+    @classmethod
+    def expect(
+        cls,
+        problem: Problem,
+        pool: Pool,
+        surrogate: GaussianProcess,
+        quality_growth: float,
+        earlier: Sequence[Inheritance],
+    ) -> Belief | None:
+        """What earlier studies alone let expect, before anything is measured; nothing where they leave a gap."""
+        quantities: dict[str, Quantity] = {}
+        for name in _names_to_model(problem, pool):
+            values = [found for one in earlier if (found := one.values(name)) is not None]
+            if not values:
+                return None
+            transform = _transform_of(problem, name, np.concatenate(values))
+            growth = _usual_growth(problem, name, transform, quality_growth)
+            said = [one for one in _inherited(earlier, name, transform, growth, surrogate) if one is not None]
+            if not said:
+                return None
+            quantities[name] = Quantity(transform, Mixture(np.full(len(said), 1.0 / len(said)), said), growth)
+        nowhere = _places_of(pool, [])
+        running = ChanceOfRunning.from_trials(nowhere.rows, nowhere.rows)
+        return cls(problem, pool, quantities, (), running, frozenset(), 0.0)
+
     def without_constraints(self) -> Belief:
         """The same belief about a problem without constraints."""
         return replace(self, problem=replace(self.problem, constraints=()))
@@ -165,6 +202,10 @@ class Belief:
         if self.pool.interruptions_per_hour is None:
             return self
         return replace(self, pool=self.pool.without_interruptions())
+
+    def weights_of(self, earlier: int) -> dict[str, float]:
+        """How much of each quantity's model stands on one of the earlier studies, by their order."""
+        return {name: quantity.weights[earlier] for name, quantity in self.quantities.items() if quantity.weights}
 
     def quantity_of(self, metric: str) -> Quantity:
         """The modelled quantity that the metric is read from."""
@@ -288,6 +329,8 @@ class Belief:
     def floor(self) -> float:
         """What breaking a limit is worth: 0 for a maximised goal that is never negative, else the worst value seen."""
         goal = self.problem.goal
+        if not self.measurements:
+            return min(0.0, float((goal.sign * self.expected(goal.metric, self.targets)).min()))
         worst = min(goal.sign * self._with_risk(m).metrics[goal.metric] for m in self.measurements)
         return min(worst, 0.0) if goal.sign > 0 else worst
 
@@ -350,6 +393,16 @@ class Belief:
         return metric
 
 
+def _inherited(
+    earlier: Sequence[Inheritance], name: str, transform: Transform, growth: float, surrogate: Surrogate
+) -> list[Inherited | None]:
+    """What each earlier study says about a quantity; nothing where it did not measure it."""
+    if not isinstance(surrogate, GaussianProcess):
+        return []
+    metric = TIME if name == _BILLED_TIME else name  # prices of before say nothing about bills to come
+    return [one.of(metric, transform, growth, surrogate) for one in earlier]
+
+
 def _usual_growth(problem: Problem, name: str, transform: Transform, quality_growth: float) -> float:
     """How a quantity grows with the data when nothing is known: a model that has seen one fraction starts there."""
     if name in (TIME, COST, _BILLED_TIME):
@@ -375,6 +428,13 @@ def _transform_of(problem: Problem, name: str, values: Floats) -> Transform:
 def _places_of(pool: Pool, pairs: list[tuple[Mapping[str, Value], float]]) -> Places:
     positions = [pool.position(dict(configuration)) for configuration, _ in pairs]
     return Places(pool, np.array(positions, dtype=np.int64), np.array([f for _, f in pairs], dtype=float))
+
+
+def _names_to_model(problem: Problem, pool: Pool) -> tuple[str, ...]:
+    """The quantities that goal and limits are read from, as long as no bill says otherwise."""
+    named = (*problem.reported_metrics, problem.goal.metric, *(c.metric for c in problem.constraints))
+    is_billed = pool.prices_per_hour is not None
+    return tuple(dict.fromkeys(TIME if name == COST and is_billed else name for name in named))
 
 
 def _values_to_model(problem: Problem, places: Places, measurements: tuple[Measurement, ...]) -> dict[str, Floats]:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from trimtuner.arrays import Floats
+from trimtuner.arrays import Booleans, Floats
 from trimtuner.decisions.belief import Belief
 from trimtuner.problem.history import Measurement
 from trimtuner.problem.problem import Problem
@@ -22,6 +22,9 @@ class Incumbent(Protocol):
 
     def choose(self, belief: Belief, previous: int | None = None) -> int:
         """The position of the target among the belief's targets; ``previous`` is the one recommended before."""
+
+    def may_name(self, belief: Belief) -> Booleans:
+        """Which targets it could ever name, whatever the limits."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,10 @@ class BestPredictedFeasible:
             belief, belief.worth_at_targets * trust(belief.feasible_at_targets, self.confidence), previous
         )
 
+    def may_name(self, belief: Belief) -> Booleans:
+        """Any."""
+        return _any(belief)
+
 
 @dataclass(frozen=True)
 class MostExpected:
@@ -48,6 +55,10 @@ class MostExpected:
     def choose(self, belief: Belief, previous: int | None = None) -> int:
         """Ties go to the surer one, then to the first."""
         return _steady_best(belief, belief.worth_at_targets * belief.feasible_at_targets, previous)
+
+    def may_name(self, belief: Belief) -> Booleans:
+        """Any."""
+        return _any(belief)
 
 
 @dataclass(frozen=True)
@@ -72,6 +83,12 @@ class BestMeasured:
             ),
         )
 
+    def may_name(self, belief: Belief) -> Booleans:
+        """What was measured where the goal is meant; before anything was, any."""
+        if not belief.measured_targets:
+            return _any(belief)
+        return np.isin(np.arange(len(belief.targets)), list(belief.measured_targets))
+
 
 @dataclass(frozen=True)
 class BestPredictedOfTested:
@@ -79,10 +96,14 @@ class BestPredictedOfTested:
 
     def choose(self, belief: Belief, previous: int | None = None) -> int:
         """Ties go to the first."""
-        tested = {belief.pool.position(dict(m.configuration)) for m in belief.measurements}
-        is_tested = np.isin(belief.targets.positions, list(tested))
+        is_tested = self.may_name(belief)
         free = belief.without_constraints()
         return _steady_best(free, np.where(is_tested, free.worth_at_targets * free.running_at_targets, -1.0), previous)
+
+    def may_name(self, belief: Belief) -> Booleans:
+        """Configurations tested at some fraction."""
+        tested = {belief.pool.position(dict(m.configuration)) for m in belief.measurements}
+        return np.isin(belief.targets.positions, list(tested))
 
 
 @dataclass(frozen=True)
@@ -93,6 +114,14 @@ class BestPredicted:
         """Ties go to the first."""
         free = belief.without_constraints()
         return _steady_best(free, free.worth_at_targets * free.running_at_targets, previous)
+
+    def may_name(self, belief: Belief) -> Booleans:
+        """Any."""
+        return _any(belief)
+
+
+def _any(belief: Belief) -> Booleans:
+    return np.ones(len(belief.targets), dtype=bool)
 
 
 def _best_on_most_data(belief: Belief) -> int:

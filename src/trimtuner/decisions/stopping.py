@@ -98,8 +98,8 @@ class AfterTrials(Stop):
             raise InputError(f"AfterTrials({self.trials!r}): the number of trials is a whole number from 1")
 
     def reason(self, history: History, prospect: Prospect | None) -> str | None:  # noqa: ARG002
-        """Trials are counted from the first, failed ones too."""
-        asked = len(history.outcomes) + len(history.pending)
+        """Trials are counted from the first, failed ones too, imported ones not."""
+        asked = len(history.made) + len(history.pending)
         return f"{asked} of {self.trials} trials are made" if asked >= self.trials else None
 
 
@@ -129,8 +129,8 @@ class AfterTime(Stop):
         _require_positive("AfterTime", self.duration, "a number of seconds, or a text such as '2h',")
 
     def reason(self, history: History, prospect: Prospect | None) -> str | None:  # noqa: ARG002
-        """The time of ended trials."""
-        spent = sum(outcome.time or 0.0 for outcome in history.outcomes)
+        """The time of ended trials, imported ones not counted."""
+        spent = sum(outcome.time or 0.0 for outcome in history.made)
         return f"trials took {spent:.4g} of {self.duration:g} seconds" if spent >= float(self.duration) else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,10 @@ from trimtuner import __version__
 from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.front.bench.command import app as bench_app
 from trimtuner.front.catalog.command import app as catalog_app
+
+if TYPE_CHECKING:
+    from trimtuner.front.look import Look
+    from trimtuner.tuning.recommendation import Recommendation
 
 EXIT_BAD_INPUT = 2  # what was given is wrong, or something is in the way; the message says what to do
 EXIT_NO_ANSWER = 3  # nothing wrong, but there is no answer yet
@@ -57,18 +61,46 @@ def _root(
 
 
 JobPath = Annotated[Path, typer.Argument(help="The job file.", metavar="JOB")]
-AsJson = Annotated[bool, typer.Option("--json", help="For scripts.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 
 @app.command()
 def init(
     path: Annotated[Path, typer.Argument(help="Where to write it.", metavar="JOB")] = Path("job.yaml"),
+    with_schema: Annotated[
+        bool,
+        typer.Option("--schema", help="Also write the schema beside it, so that editors complete and check the file."),
+    ] = False,
 ) -> None:
-    """Write a commented job file to start from."""
-    from trimtuner.front.jobfile.starter import write_init
+    """Write a commented job file to start from; never over a file that is there."""
+    from trimtuner.front.jobfile.starter import write_init, write_init_with_schema
 
-    write_init(path)
+    if with_schema:
+        print(f"wrote {write_init_with_schema(path)}")
+    else:
+        write_init(path)
     print(f"wrote {path}; edit it, then: trimtuner validate {path}")
+
+
+@app.command()
+def schema(
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The file to write; over an older schema, never over another file."),
+    ] = None,
+) -> None:
+    """Print the JSON schema of job files, by which editors complete and check them.
+
+    A job file names it in its first line: '# yaml-language-server: $schema=FILE' for VS Code and others,
+    '# $schema: FILE' for JetBrains. 'trimtuner init --schema' writes both lines, and the schema beside the job file.
+    """
+    from trimtuner.front.jobfile.schema import schema_text, write_schema
+
+    if output is None:
+        print(schema_text(), end="")
+        return
+    write_schema(output)
+    print(f"wrote {output}")
 
 
 @app.command()
@@ -104,12 +136,12 @@ def run(
     look = Look.at(of)
     if as_json:
         print(json.dumps({**status(look), "ended": reason}, indent=2))
-        return
+        raise typer.Exit(0 if look.recommendation() else EXIT_NO_ANSWER)
     print(f"over: {reason}")
     recommendation = look.recommendation()
     if recommendation is None:
-        print("nothing was measured")
-        return
+        print(f"nothing was measured; how each log ends is in the report: trimtuner report {job}")
+        raise typer.Exit(EXIT_NO_ANSWER)
     print(best_text(look, recommendation))
     print(savings_text(look) or money_line(look))
 
@@ -126,17 +158,69 @@ def status(job: JobPath, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def best(job: JobPath, as_json: AsJson = False) -> None:
-    """The recommendation, with the command line that trains it."""
-    from trimtuner.front.look import Look, best_text, recommended
+def best(
+    job: JobPath,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format", help="What launches it there: skypilot, sagemaker, kubernetes or bash.", show_default=False
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="With --format, the file to write; never over one.")
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            help="The best for a run that costs at most so much: USD, or the unit of what is minimised, such as 20min.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The recommendation, with the command line that trains it, or with --format what launches it elsewhere.
+
+    Where one metric is maximised and another minimised: the best for every price, and the knee.
+    """
+    from trimtuner.front.look import Look, answered, best_text, recommendation_text, recommended
     from trimtuner.front.studies import JobStudy
 
+    if form is None and output is not None:
+        raise InputError("--output is for what launches the recommendation; say --format bash, or another")
+    if form is not None and as_json:
+        raise InputError("--json and --format are two forms of the answer; choose one")
     look = Look.at(JobStudy.at(job))
     recommendation = look.recommendation()
     if recommendation is None:
         print("nothing was measured yet", file=sys.stderr)
         raise typer.Exit(EXIT_NO_ANSWER)
-    print(json.dumps(recommended(look, recommendation), indent=2) if as_json else best_text(look, recommendation))
+    if within is not None:
+        recommendation = _best_within(look, within)
+    if form is not None:
+        _tell_launch(look, recommendation, form, output)
+        return
+    tell, text = (answered, best_text) if within is None else (recommended, recommendation_text)
+    print(json.dumps(tell(look, recommendation), indent=2) if as_json else text(look, recommendation))
+
+
+def _best_within(look: Look, limit: str) -> Recommendation:
+    from trimtuner.errors import NoAnswer
+
+    try:
+        return look.study.front().within(limit)
+    except NoAnswer as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(EXIT_NO_ANSWER) from None
+
+
+def _tell_launch(look: Look, recommendation: Recommendation, form: str, output: Path | None) -> None:
+    from trimtuner.front.launch.formats import launch_text, write_launch
+
+    if output is None:
+        print(launch_text(look, recommendation, form), end="")
+        return
+    launcher = write_launch(look, recommendation, form, output)
+    print(f"wrote {output}; launch it with: {launcher}")
 
 
 @app.command()
@@ -174,7 +258,9 @@ def dashboard(
     host: Annotated[
         str, typer.Option(help="The address to listen on; other than this machine's own demands a token.")
     ] = ("127.0.0.1"),
-    port: Annotated[int | None, typer.Option(min=0, max=65535, help="[default: 8080; 0: a free one]")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="0: a free one. [default: 8080, if it is free]")
+    ] = None,
     token: Annotated[
         str | None,
         typer.Option(envvar="TRIMTUNER_DASHBOARD_TOKEN", help="Who has it may look. Made up where one is needed."),
@@ -206,7 +292,9 @@ def trials(job: JobPath, as_json: AsJson = False) -> None:
 @app.command()
 def explain(
     job: JobPath,
-    trial: Annotated[int | None, typer.Argument(help="A trial's number; without it, the recommendation.")] = None,
+    trial: Annotated[
+        int | None, typer.Argument(help="A trial's number; without it, the recommendation.", metavar="TRIAL")
+    ] = None,
 ) -> None:
     """Why a trial was asked, or why the recommendation is what it is."""
     from trimtuner.front.look import Look, explain_text
@@ -215,18 +303,38 @@ def explain(
     print(explain_text(Look.at(JobStudy.at(job)), trial))
 
 
+Experiment = Annotated[
+    str | None, typer.Option(help="The experiment in MLflow. [default: named as the study]", show_default=False)
+]
+
+
 @app.command()
 def export(
     job: JobPath,
-    form: Annotated[str, typer.Option("--format", help="csv or json.")] = "csv",
+    form: Annotated[
+        str | None, typer.Option("--format", help="csv or json. [default: csv]", show_default=False)
+    ] = None,
+    to_mlflow: Annotated[
+        str | None, typer.Option(metavar="URI", help="Log the trials to this MLflow store instead; only new ones.")
+    ] = None,
+    experiment: Experiment = None,
 ) -> None:
-    """Every measurement, to standard output."""
+    """Every measurement, to standard output; or every trial, to MLflow."""
     from trimtuner.front.look import Look, measurement_rows
     from trimtuner.front.studies import JobStudy
     from trimtuner.front.transfer import as_csv
 
-    if form not in ("csv", "json"):
+    if form not in (None, "csv", "json"):
         raise InputError(f"--format {form!r} is neither csv nor json")
+    if to_mlflow is not None:
+        from trimtuner.front.tracking import export_to_mlflow
+
+        if form is not None:
+            raise InputError("--format and --to-mlflow are two ways to export; choose one")
+        print(export_to_mlflow(JobStudy.at(job), to_mlflow, experiment))
+        return
+    if experiment is not None:
+        raise InputError("--experiment is one of MLflow; say where with --to-mlflow")
     rows = measurement_rows(Look.at(JobStudy.at(job)))
     print(json.dumps(rows, indent=2) if form == "json" else as_csv(rows), end="\n" if form == "json" else "")
 
@@ -234,13 +342,32 @@ def export(
 @app.command(name="import")
 def import_(
     job: JobPath,
-    file: Annotated[Path, typer.Argument(help="CSV or JSON: every parameter, fraction, metrics, time or cost.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="CSV or JSON: every parameter, fraction, metrics, time or cost.", metavar="FILE"),
+    ] = None,
+    from_mlflow: Annotated[
+        str | None, typer.Option(metavar="URI", help="Take the finished runs of this MLflow store instead.")
+    ] = None,
+    experiment: Experiment = None,
+    runs: Annotated[
+        str, typer.Option(metavar="FILTER", help="Only runs that MLflow's filter finds: \"tags.team = 'vision'\".")
+    ] = "",
 ) -> None:
     """Take in measurements made elsewhere, so that nothing already paid for is bought again."""
     from trimtuner.front.studies import JobStudy
     from trimtuner.front.transfer import read_measurements
 
+    if (file is None) == (from_mlflow is None):
+        raise InputError("give what to import: either a FILE, or --from-mlflow URI")
     of = JobStudy.at(job)
+    if from_mlflow is not None:
+        from trimtuner.front.tracking import import_from_mlflow
+
+        print(import_from_mlflow(of, from_mlflow, experiment, runs))
+        return
+    if file is None or experiment is not None or runs:
+        raise InputError("--experiment and --runs are for MLflow; say where with --from-mlflow")
     measurements = read_measurements(file, of.problem)
     _, memory = of.open_to_run()
     added, skipped = memory.record.import_measurements(measurements)
@@ -278,7 +405,9 @@ def reap(job: JobPath) -> None:
 
 @app.command()
 def doctor(
-    job: Annotated[Path | None, typer.Argument(help="The job file; without one, only this machine.")] = None,
+    job: Annotated[
+        Path | None, typer.Argument(help="The job file; without one, only this machine.", metavar="JOB")
+    ] = None,
     policy: Annotated[bool, typer.Option("--policy", help="Print the smallest IAM policy for AWS, and leave.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -298,7 +427,7 @@ def doctor(
 
 
 @app.command()
-def tables(as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False) -> None:
+def tables(as_json: AsJson = False) -> None:
     """List the tables of measurements that replay can find by name."""
     from trimtuner.front.replay import describe_tables
 
@@ -313,7 +442,7 @@ def tables(as_json: Annotated[bool, typer.Option("--json", help="For scripts.")]
 
 
 @app.command()
-def methods(as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False) -> None:
+def methods(as_json: AsJson = False) -> None:
     """List the methods: what each optimises, what it needs, when to use it, and its options."""
     from trimtuner.front.methods import describe_methods, text_of_methods
 
@@ -322,13 +451,15 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="For scripts.")
 
 @app.command()
 def replay(
-    table: Annotated[str, typer.Argument(help="A table's name (see 'trimtuner tables') or the path of its CSV.")],
+    table: Annotated[
+        str, typer.Argument(help="A table's name (see 'trimtuner tables') or the path of its CSV.", metavar="TABLE")
+    ],
     method: Annotated[
         list[str] | None,
         typer.Option(
             "--method",
             "-m",
-            help="See 'trimtuner methods'; with options: nephele:horizon=1. May be repeated. [default: trimtuner]",
+            help="See 'trimtuner methods'; with options: 'nephele:horizon=1'. May be repeated. [default: trimtuner]",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many searches, each with its own seed.")] = 5,

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtuner.decisions.belief import Places
-from trimtuner.errors import InputError
+from trimtuner.errors import InputError, NoAnswer
+from trimtuner.front.learning import learnt, learnt_lines
 from trimtuner.front.studies import JobStudy
 from trimtuner.front.subjects import subject_of
 from trimtuner.problem.history import History, Trial
@@ -19,6 +20,7 @@ from trimtuner.records import StudyView
 from trimtuner.session.owners import is_alive
 from trimtuner.session.study import Study
 from trimtuner.tuning import tuner
+from trimtuner.tuning.front import KEPT, Front, price_sought
 from trimtuner.tuning.recommendation import Estimate, Recommendation
 from trimtuner.views.progress import progress
 from trimtuner.views.spend import spend
@@ -50,6 +52,23 @@ class Look:
     def recommendation(self) -> Recommendation | None:
         """The recommendation; nothing before something was measured."""
         return self.study.recommend() if self.history.measurements else None
+
+    def front(self) -> Front | None:
+        """The best for every price, where that is the goal and something is likely to meet the limits."""
+        if self.study.problem.goal.against is None or not self.history.measurements:
+            return None
+        try:
+            return self.study.front()
+        except NoAnswer:
+            return None
+
+    def learns_from(self) -> list[dict[str, object]]:
+        """The earlier studies, and how much each counts by now, in plain values."""
+        return learnt(self.study.recipe.earlier, self.study.belief_at_hand(self.history))
+
+    def learning_lines(self) -> list[str]:
+        """The same for a person."""
+        return learnt_lines(self.study.recipe.earlier, self.study.belief_at_hand(self.history))
 
     def command(self, recommendation: Recommendation) -> tuple[str, ...]:
         """The words that train what is recommended."""
@@ -85,6 +104,7 @@ def status(look: Look) -> dict[str, object]:
             for one in open_trials
         ],
         "recommendation": None if recommendation is None else recommended(look, recommendation),
+        **({"learns_from": look.learns_from()} if look.study.recipe.earlier else {}),
     }
 
 
@@ -103,6 +123,19 @@ def recommended(look: Look, recommendation: Recommendation) -> dict[str, object]
     }
 
 
+def answered(look: Look, recommendation: Recommendation) -> dict[str, object]:
+    """The recommendation in plain values, and the front that it is the knee of, where one is the goal."""
+    front = look.front()
+    told = recommended(look, recommendation)
+    if front is None:
+        return told
+    points = [
+        {**recommended(look, point), "is_knee": point is front.knee, "price": price, "quality": quality}
+        for point, price, quality in zip(front, front.prices, front.qualities, strict=True)
+    ]
+    return {**told, "price_metric": front.price_metric, "quality_metric": front.quality_metric, "front": points}
+
+
 def status_text(look: Look) -> str:
     """For a person."""
     now, recommendation = look.view.status(), look.recommendation()
@@ -113,7 +146,7 @@ def status_text(look: Look) -> str:
     lines.append(f"trials: {now.succeeded} succeeded, {now.failed} failed, {now.open} running; {at_work}")
     if subject.attempts:
         lines += timeline_lines(timeline(subject), signs())
-    lines.append("")
+    lines += [*look.learning_lines(), ""]
     if recommendation is None:
         return "\n".join([*lines, "nothing measured yet"])
     lines.append(progress_line(progress(subject), look.study.problem.goal, signs()))
@@ -135,7 +168,32 @@ def money_line(look: Look) -> str:
 
 
 def best_text(look: Look, recommendation: Recommendation) -> str:
-    """The recommendation, and the command line that trains it."""
+    """The recommendation, and the command line that trains it; below the front, where one is the goal."""
+    front = look.front()
+    told = recommendation_text(look, recommendation)
+    return told if front is None else f"{front_text(front)}\n\nthe knee is {told}"
+
+
+def front_text(front: Front) -> str:
+    """The best for every price, in one line each."""
+    rows = [
+        [
+            metric(front.price_metric, price),
+            metric(front.quality_metric, quality),
+            "measured" if point.is_measured else "predicted",
+            "<- knee" if point is front.knee else "",
+            configuration(point.config),
+        ]
+        for point, price, quality in zip(front, front.prices, front.qualities, strict=True)
+    ]
+    lead = f"the best {front.quality_metric} for every {front.price_metric}"
+    note = "" if all(point.is_measured for point in front) else f"; {KEPT}"
+    heads = [front.price_metric, front.quality_metric, "", "", "configuration"]
+    return f"{lead}{note}:\n{table_text(heads, rows)}"
+
+
+def recommendation_text(look: Look, recommendation: Recommendation) -> str:
+    """One recommendation, and the command line that trains it."""
     limits = recommendation.feasible
     lines = ["recommended:" if recommendation.is_feasible else "least infeasible (nothing known meets every limit):"]
     lines += [f"  {name} = {value}" for name, value in recommendation.config.items()]
@@ -214,6 +272,9 @@ def _why_trial(look: Look, wanted: int) -> str:
         raise InputError(f"there is no trial {wanted}; see: trimtuner trials {look.of.job.path}")
     lines = [f"trial {wanted}: {brief(trial)}"]
     before = _history_before(look.history, wanted)
+    if wanted == 0 and trial.origin == "design" and _is_advised(look.study):
+        lines += [*look.learning_lines(), "the first trial is what they would recommend, on the smallest fraction"]
+        return "\n".join(lines)
     if trial.origin == "design":
         lines.append("the design asked for it: first trials are chosen by a rule, before there is a model to ask")
         return "\n".join(lines)
@@ -224,7 +285,12 @@ def _why_trial(look: Look, wanted: int) -> str:
     belief = tuner.believe(look.study.problem, look.study.recipe, before, look.study.seed)
     place = Places(belief.pool, np.array([belief.pool.position(trial.configuration)]), np.array([trial.fraction]))
     lines.append(f"the method {look.of.job.search.method} chose it after {len(before.outcomes)} trials, expecting")
-    for name in dict.fromkeys((belief.problem.goal.metric, COST, TIME)):
+    price = price_sought(look.study.recipe, belief, wanted)
+    if price is not None:
+        against = belief.problem.goal.against or COST
+        sought = f"the best {belief.problem.goal.metric} for a {against} of at most {metric(against, price)}"
+        lines[-1] = f"looking for {sought}, {lines[-1]}"
+    for name in dict.fromkeys((*belief.problem.metrics, COST, TIME)):
         if belief.quantity_name(name) in belief.quantities:
             lines.append(f"  {name}: {number(float(belief.expected(name, place)[0]))}")
     lines.append(f"  P(it runs and meets every limit there) = {float(belief.chance_feasible(place)[0]):.2f}")
@@ -234,12 +300,23 @@ def _why_trial(look: Look, wanted: int) -> str:
     return "\n".join(lines)
 
 
+def _is_advised(study: Study) -> bool:
+    """Whether the first trial came from earlier studies: they must have measured all that goal and limits speak of."""
+    problem = study.recipe.narrow(study.problem)
+    return study.recipe.expect(problem, tuner.pool_for(problem, History(), study.seed)) is not None
+
+
 def _why_recommended(look: Look) -> str:
     recommendation = look.recommendation()
     if recommendation is None:
-        return "nothing has been measured yet, so nothing is recommended"
+        return "\n".join(["nothing has been measured yet, so nothing is recommended", *look.learning_lines()])
     belief = tuner.believe(look.study.problem, look.study.recipe, look.history, look.study.seed)
     goal = belief.problem.goal
+    if look.front() is not None:
+        reached = f"of {len(belief.targets)} that could be recommended, judged from {len(look.history.measurements)}"
+        why = "no other is better without costing more; at the knee the front turns"
+        told = f"{best_text(look, recommendation)}\n\n{reached} measurements, these are on the front: {why}"
+        return "\n".join([told, *look.learning_lines()])
     worth, chance = belief.worth_at_targets, belief.feasible_at_targets
     order = np.argsort(-(worth * chance), kind="stable")[:5]
     rows = []
@@ -262,6 +339,7 @@ def _why_recommended(look: Look) -> str:
             "",
             f"of {len(belief.targets)} that could be recommended, judged from {tested} measurements, the best five are",
             table_text(heads, rows),
+            *look.learning_lines(),
         ]
     )
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from trimtuner.front.jobfile.faults import one_printable_line
 from trimtuner.front.look import Look, brief, money_line, signs
 from trimtuner.front.studies import JobStudy
-from trimtuner.front.subjects import subject_of
+from trimtuner.front.subjects import last_words, subject_of
 from trimtuner.session.driver import Driver, Happening
 from trimtuner.views.progress import progress
 from trimtuner.views.spend import spend
@@ -145,8 +146,17 @@ def _recommended(look: Look) -> str:
     parts.append(f"{goal} {found[goal].mean:.4g}")
     if "cost" in found and goal != "cost":
         parts.append(f"cost {usd(found['cost'].mean)}")
+    front = look.front()
+    if front is not None:
+        parts.insert(0, f"the knee of {len(front)} on the front")
     parts.append(f"P(limits) {recommendation.chance_feasible:.2f}")
     return ", ".join(parts)
+
+
+def _last_words(look: Look, what: Happening) -> str:
+    """How the log of a failed trial ends: an exit code alone explains nothing."""
+    words = last_words(look.of, look.view.id, what.trial.number, what.attempt)
+    return f"; its log ends: {one_printable_line(words)}" if words else ""
 
 
 def _text(look: Look, what: Happening) -> str:
@@ -159,7 +169,7 @@ def _text(look: Look, what: Happening) -> str:
     outcome = next(one for one in look.history.outcomes if one.trial.number == what.trial.number)
     number = f"trial {what.trial.number}{attempt}"
     if outcome.failed is not None:
-        return f"{number} failed ({what.text}), cost {usd(outcome.cost)}: {brief(what.trial)}"
+        return f"{number} failed ({what.text}), cost {usd(outcome.cost)}: {brief(what.trial)}{_last_words(look, what)}"
     goal = look.study.problem.goal.metric
     measured = outcome.measurements[-1].metrics[goal]
     paid = f"in {seconds(outcome.time or 0.0)} for {usd(outcome.cost)}"

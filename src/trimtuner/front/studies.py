@@ -14,6 +14,7 @@ from trimtuner.errors import InputError
 from trimtuner.front.jobfile.definition import definition_of, differences
 from trimtuner.front.jobfile.job import Job, Json, problem_of
 from trimtuner.front.jobfile.load import load_job
+from trimtuner.front.learning import earlier_of
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Trial
 from trimtuner.problem.problem import Problem
@@ -61,15 +62,17 @@ class JobStudy:
     def open_to_run(self) -> tuple[Study, Recorded]:
         """The study, made if need be, to be changed."""
         self.recipe.check(self.problem)
+        definition = definition_of(self.job)
         try:
-            memory = Recorded(self.job.storage, self.job.name, definition_of(self.job), self.problem)
+            memory = Recorded(self.job.storage, self.job.name, definition, self.problem, lambda: earlier_of(self.job))
         except DefinitionDiffers as error:
             told = "; ".join(differences(cast("Definition", error.old), cast("Definition", error.new)))
             raise InputError(
                 f"the record {self.job.storage} has a study {self.job.name!r} of another problem ({told}); give the "
                 "job another name or storage, or put it back as it was"
             ) from None
-        return Study.of(self.problem, self.recipe, self.job.search.seed, memory), memory
+        recipe = self.recipe.learning_from(memory.record.earlier(), self.job.space)
+        return Study.of(self.problem, recipe, self.job.search.seed, memory), memory
 
     def open_to_read(self) -> tuple[Study, StudyView]:
         """The study as it stands; nothing is made, changed or locked."""
@@ -79,7 +82,8 @@ class JobStudy:
         view = RecordsView(self.job.storage).open(self.job.name)
         memory = InMemory()
         memory.replace(view.history())
-        return Study.of(self.problem, self.recipe, self.job.search.seed, memory), view
+        recipe = self.recipe.learning_from(view.earlier(), self.job.space)
+        return Study.of(self.problem, recipe, self.job.search.seed, memory), view
 
     @property
     def folder(self) -> Path:

@@ -14,6 +14,7 @@ from trimtuner.views.subject import Limits, Money, Subject
 
 LOG = "log.txt"
 _TAIL_BYTES = 64 * 1024
+_LAST_BYTES = 4 * 1024
 
 
 def subject_at(of: JobStudy) -> Subject:
@@ -75,6 +76,16 @@ def log_tail(path: Path, most_bytes: int = _TAIL_BYTES) -> str:
     except OSError:
         return "(there is no log here; it is on the machine that ran the trial)"
     return text if size <= most_bytes else f"(the last {most_bytes // 1024} KiB of {size // 1024})\n{text}"
+
+
+def last_words(of: JobStudy, study: str, trial: int, attempt: int) -> str:
+    """The last line that an attempt printed, if any is at hand; whatever it is, it is text."""
+    try:
+        lines = _log_of(of.folder / study, trial, attempt).read_bytes()[-_LAST_BYTES:].split(b"\n")
+    except OSError:
+        return ""
+    texts = (line.decode("utf-8", "replace").strip() for line in reversed(lines))
+    return next((text for text in texts if text), "")
 
 
 def _log_of(folder: Path, trial: int, attempt: int) -> Path:

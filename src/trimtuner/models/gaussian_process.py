@@ -9,20 +9,24 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
 
 from trimtuner.arrays import Floats, Positions
+from trimtuner.models.inherited import Inherited, InheritedCovariance, OnInherited
 from trimtuner.models.kernels import Kernel, Prior
-from trimtuner.models.posterior import Conditioned, Memo, Mixture, Prediction
+from trimtuner.models.posterior import Conditioned, Memo, Mixture, Posterior, Prediction
 from trimtuner.models.targets import spread_of
 
 _JITTER = 1e-8
 _NOISE_PRIOR = Prior(np.array([math.log(0.05)]), np.array([1.0]))  # of σ, in units of the targets' spread
 _SCALE_WEIGHT = 3.0  # how many measurements the prior guess of the spread is worth
+_DIFFERENCE = 0.3  # of the spread that an earlier study met, what this one is expected to differ from it by
+_EARLIER_ODDS = 0.25  # that earlier studies are of use, before any evidence: while a cold start knows nothing, enough
+_FADING = 0.2  # nats: by so much an earlier study must foresee each new measurement better to keep its weight
 _FIT_AT_MOST = 300  # measurements that choose the hyper-parameters; all of them enter the posterior
 
 
@@ -88,18 +92,71 @@ class GaussianProcess:
 
     def fit(self, rows: Floats, targets: Floats, scale: float | None, generator: np.random.Generator) -> Mixture:
         """Standardise, fit each kernel, keep those that the evidence does not rule out."""
-        centre, spread = _centre_and_spread(targets, scale)
+        fitted = self._fit(rows, targets, *_centre_and_spread(targets, scale), generator, self.kernels)
+        return _mixture(fitted.members, fitted.log_weights)
+
+    def fit_likeliest(
+        self, rows: Floats, targets: Floats, scale: float | None, generator: np.random.Generator
+    ) -> ProcessPosterior:
+        """The one member that the evidence speaks for most."""
+        fitted = self._fit(rows, targets, *_centre_and_spread(targets, scale), generator, self.kernels)
+        return fitted.members[int(np.argmax(fitted.log_weights))]
+
+    def fit_on(
+        self,
+        earlier: Sequence[Inherited],
+        rows: Floats,
+        targets: Floats,
+        scale: float | None,
+        generator: np.random.Generator,
+    ) -> Mixture:
+        """The same, and members that stand on earlier posteriors, weighed by how well those foresee the targets."""
+        cold = self._fit(rows, targets, *_centre_and_spread(targets, scale), generator, self.kernels)
+        members: list[Posterior] = list(cold.members)
+        log_weights = [cold.log_weights]
+        for one in earlier:
+            warm = self._fit_difference(one, rows, targets, generator)
+            members += [OnInherited(member, one) for member in warm.members]
+            faded = math.log(_EARLIER_ODDS / len(earlier)) - _FADING * len(rows)
+            log_weights.append(warm.log_weights + faded)
+        return _mixture(members, np.concatenate(log_weights))
+
+    def _fit_difference(
+        self, earlier: Inherited, rows: Floats, targets: Floats, generator: np.random.Generator
+    ) -> _Fitted:
+        difference = targets - earlier.predict(rows).mean
+        # None is expected: the mean of a few is shrunk, and the kernels' level learns the rest.
+        centre = float(difference.sum()) / (_SCALE_WEIGHT + len(difference))
+        spread = _shrunk_spread(difference - centre, _DIFFERENCE * earlier.spread)
+        kernels = tuple(kernel + InheritedCovariance(earlier, spread) for kernel in self.kernels)
+        return self._fit(rows, difference, centre, spread, generator, kernels)
+
+    def _fit(
+        self,
+        rows: Floats,
+        targets: Floats,
+        centre: float,
+        spread: float,
+        generator: np.random.Generator,
+        kernels: tuple[Kernel, ...],
+    ) -> _Fitted:
         standardised = (targets - centre) / spread
         chosen = _subset(len(rows), generator)
         members: list[ProcessPosterior] = []
         log_weights: list[float] = []
-        for kernel in self.kernels:
+        for kernel in kernels:
             evidence = Evidence(kernel, rows[chosen], standardised[chosen])
             thetas, log_weight = self.hyper_parameters.choose(evidence, generator)
             for theta in thetas:
                 members.append(ProcessPosterior(kernel, theta, rows, standardised, centre, spread))
                 log_weights.append(log_weight - math.log(len(thetas)))
-        return _mixture(members, np.array(log_weights))
+        # In the targets' own units, so that it can be compared with other spreads; the centre is one number learnt.
+        return _Fitted(members, np.array(log_weights) - (len(chosen) - 1) * math.log(spread))
+
+
+class _Fitted(NamedTuple):
+    members: Sequence[ProcessPosterior]
+    log_weights: Floats
 
 
 @dataclass(frozen=True)
@@ -171,8 +228,12 @@ def _centre_and_spread(targets: Floats, scale: float | None) -> tuple[float, flo
     centre = float(targets.mean())
     if scale is None:
         return centre, spread_of(targets)
-    squares = float(((targets - centre) ** 2).sum())
-    return centre, math.sqrt((_SCALE_WEIGHT * scale**2 + squares) / (_SCALE_WEIGHT + len(targets)))
+    return centre, _shrunk_spread(targets - centre, scale)
+
+
+def _shrunk_spread(departures: Floats, scale: float) -> float:
+    squares = float((departures**2).sum())
+    return math.sqrt((_SCALE_WEIGHT * scale**2 + squares) / (_SCALE_WEIGHT + len(departures)))
 
 
 def _subset(count: int, generator: np.random.Generator) -> Positions:
@@ -182,7 +243,7 @@ def _subset(count: int, generator: np.random.Generator) -> Positions:
     return np.sort(generator.permutation(count)[:_FIT_AT_MOST])
 
 
-def _mixture(members: Sequence[ProcessPosterior], log_weights: Floats) -> Mixture:
+def _mixture(members: Sequence[Posterior], log_weights: Floats) -> Mixture:
     weights = np.exp(log_weights - log_weights.max())
     weights = weights / weights.sum()
     kept = weights > 0.02 / len(weights)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -12,12 +12,19 @@ from trimtuner.arrays import Floats, Positions
 from trimtuner.errors import InputError
 from trimtuner.problem.cloud import Cloud, Cluster
 from trimtuner.problem.expressions import Expression, Value
-from trimtuner.problem.machines import machine_columns, scaled_to_unit
+from trimtuner.problem.machines import Machine, MachineScale, scaled_to_unit
 from trimtuner.problem.parameters import Choice, Float, Int
 
 Configuration: TypeAlias = dict[str, Value]
 
 _INACTIVE_COLUMN = 0.5  # in the middle: as far from either end
+
+
+class Stranger(NamedTuple):
+    """A configuration of another space, with what its machines are, where that is known."""
+
+    configuration: Mapping[str, Value]
+    machine: Machine | None
 
 
 class Axis(Protocol):
@@ -53,6 +60,9 @@ class Axis(Protocol):
     def columns_of_configurations(self, configurations: Sequence[Mapping[str, Value]]) -> Floats:
         """Encoded columns of the configurations' values."""
 
+    def columns_of_strangers(self, strangers: Sequence[Stranger]) -> Floats:
+        """Columns of configurations of another space, offered here or not; NaN for those that say nothing here."""
+
 
 class _OneName:
     """What axes of a single parameter share."""
@@ -79,6 +89,21 @@ class _OneName:
         if given and not active and self.condition is not None:
             raise InputError(f"{self.name!r} has a value though its condition {self.condition.text!r} does not hold")
         return given
+
+    def _number_column_of_strangers(self, strangers: Sequence[Stranger], parameter: Choice | Int | Float) -> Floats:
+        column = np.full((len(strangers), 1), math.nan)
+        for position, (configuration, _) in enumerate(strangers):
+            value = configuration.get(self.name)
+            if value is None and self.condition is not None:
+                column[position] = _INACTIVE_COLUMN
+            elif _is_on_scale(value, parameter.scale):
+                column[position] = parameter.encode(np.array(float(value or 0.0)))
+        return column
+
+
+def _is_on_scale(value: Value | None, scale: str | None) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and (scale == "linear" or float(value or 0.0) > 0)
 
 
 class DiscreteAxis(_OneName):
@@ -123,6 +148,16 @@ class DiscreteAxis(_OneName):
         codes = [self._code(configuration.get(self.name)) for configuration in configurations]
         return self.columns_of_codes(np.array(codes))
 
+    def columns_of_strangers(self, strangers: Sequence[Stranger]) -> Floats:
+        if self.choice.scale is not None:
+            return self._number_column_of_strangers(strangers, self.choice)
+        columns = np.full((len(strangers), self._columns.shape[1]), math.nan)
+        for position, (configuration, _) in enumerate(strangers):
+            value = configuration.get(self.name)
+            if (value, isinstance(value, bool)) in self._positions or (value is None and self.condition is not None):
+                columns[position] = self._columns[self._code(value)]
+        return columns
+
     def _code(self, value: Value | None) -> int:
         return -1 if value is None else self._positions[(value, isinstance(value, bool))]
 
@@ -166,6 +201,9 @@ class ContinuousAxis(_OneName):
         values = np.array([float(one.get(self.name, self._parameter.min)) for one in configurations])
         return np.where(given, self._parameter.encode(values), _INACTIVE_COLUMN)[:, None]
 
+    def columns_of_strangers(self, strangers: Sequence[Stranger]) -> Floats:
+        return self._number_column_of_strangers(strangers, self._parameter)
+
 
 class ClusterAxis:
     """The machines of a cloud: type, count and market chosen together, since not every pair is allowed."""
@@ -175,11 +213,9 @@ class ClusterAxis:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
         self._clusters = cloud.clusters
-        self._columns = machine_columns(
-            [cloud.vms[cluster.vm_type] for cluster in self._clusters],
-            [cluster.vm_count for cluster in self._clusters],
-            [cluster.market == "spot" for cluster in self._clusters],
-        )
+        machines = [self._machine(cluster) for cluster in self._clusters]
+        self._scale = MachineScale.of(machines)
+        self._columns = self._scale.columns(machines)
         if len(np.unique(self._columns, axis=0)) < len(self._clusters):
             # Types that look the same on paper are told apart by their names.
             names = Choice(cloud.vms).columns_of_values()
@@ -204,11 +240,15 @@ class ClusterAxis:
 
     def cluster(self, configuration: Mapping[str, Value]) -> Cluster:
         """The machines that the configuration names; an error where the cloud does not offer them."""
-        market = configuration.get("market", self._cloud.markets[0])
-        named = Cluster(configuration.get("vm_type"), configuration.get("vm_count"), market)  # type: ignore[arg-type]
+        named = self._named(configuration)
         if named not in self._codes:
-            raise InputError(f"the cloud does not offer {named.vm_count!r} of {named.vm_type!r} ({market})")
+            raise InputError(f"the cloud does not offer {named.vm_count!r} of {named.vm_type!r} ({named.market})")
         return named
+
+    def machine(self, configuration: Mapping[str, Value]) -> Machine | None:
+        """What the machines that the configuration names are; nothing where the cloud does not offer them."""
+        named = self._named(configuration)
+        return self._machine(named) if named in self._codes else None
 
     def codes(self, configurations: Sequence[Mapping[str, Value]]) -> Positions:
         """The number of each configuration's machines."""
@@ -237,6 +277,25 @@ class ClusterAxis:
 
     def columns_of_configurations(self, configurations: Sequence[Mapping[str, Value]]) -> Floats:
         return self.columns_of_codes(self.codes(configurations))
+
+    def columns_of_strangers(self, strangers: Sequence[Stranger]) -> Floats:
+        columns = np.full((len(strangers), self._columns.shape[1]), math.nan)
+        for position, (configuration, machine) in enumerate(strangers):
+            named = self._named(configuration)
+            if named in self._codes:  # whatever its price was then
+                columns[position] = self._columns[self._codes[named]]
+            elif machine is not None:
+                placed = self._scale.columns([machine])
+                columns[position] = 0.0  # columns beyond the scale's are of names, and it bears none of them
+                columns[position, : placed.shape[1]] = placed
+        return columns
+
+    def _named(self, configuration: Mapping[str, Value]) -> Cluster:
+        market = configuration.get("market", self._cloud.markets[0])
+        return Cluster(configuration.get("vm_type"), configuration.get("vm_count"), market)  # type: ignore[arg-type]
+
+    def _machine(self, cluster: Cluster) -> Machine:
+        return Machine(self._cloud.vms[cluster.vm_type], cluster.vm_count, cluster.market == "spot")
 
 
 class PriceAxis:
@@ -270,3 +329,6 @@ class PriceAxis:
 
     def columns_of_configurations(self, configurations: Sequence[Mapping[str, Value]]) -> Floats:  # noqa: ARG002
         return self._column
+
+    def columns_of_strangers(self, strangers: Sequence[Stranger]) -> Floats:
+        return np.full((len(strangers), 1), math.nan)  # other prices are no fact about these machines

@@ -34,7 +34,7 @@ LEAST_AMOUNT, MOST_PRICE = 1e-9, 1e5  # GiB; USD per hour
 MOST_INTERRUPTIONS_PER_HOUR = 1e3
 
 _LARGEST_CSV = 4 * 2**20  # bytes
-_VM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+-]{0,63}")
+VM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+-]{0,63}")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _DIGITS = re.compile(r"\d{1,9}", re.ASCII)
 _WORDS = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{0,200}")
@@ -133,7 +133,7 @@ def vms_of(listings: Iterable[Listing]) -> dict[str, VM]:
 
 def check_vm_name(name: str) -> None:
     """Refuse a name that is not safe wherever a name is shown or stored."""
-    if not _VM_NAME.fullmatch(name):
+    if not VM_NAME.fullmatch(name):
         raise InputError(f"{_short(repr(name))} is no name for a VM type; use letters, digits and . _ : / + -")
 
 

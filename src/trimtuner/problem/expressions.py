@@ -16,7 +16,7 @@ from trimtuner.errors import InputError, nearest
 Value: TypeAlias = str | bool | int | float
 _Operand: TypeAlias = Value | tuple[Value, ...]
 
-_LONGEST_TEXT = 1000  # longer than any rule a person writes; keeps the parser's recursion bounded
+LONGEST_EXPRESSION = 1000  # longer than any rule a person writes; keeps the parser's recursion bounded
 
 _ARITHMETIC: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -149,8 +149,8 @@ _ALLOWED = (
 def _parse(text: str) -> ast.expr:
     if not isinstance(text, str):
         raise InputError(f"a condition is a text such as \"optimizer == 'sgd'\", not {text!r}")
-    if len(text) > _LONGEST_TEXT:
-        raise InputError(f"a condition of {len(text)} characters is too long; {_LONGEST_TEXT} is the most")
+    if len(text) > LONGEST_EXPRESSION:
+        raise InputError(f"a condition of {len(text)} characters is too long; {LONGEST_EXPRESSION} is the most")
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

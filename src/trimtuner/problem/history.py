@@ -69,6 +69,11 @@ class History:
         return replace(self, outcomes=(*self.outcomes, outcome), pending=still)
 
     @property
+    def made(self) -> tuple[Outcome, ...]:
+        """What the study ran itself; what was imported is not of its making, and counts against no limit."""
+        return tuple(outcome for outcome in self.outcomes if outcome.trial.origin != "import")
+
+    @property
     def spent(self) -> float:
         """USD of all ended trials."""
         return sum(outcome.cost for outcome in self.outcomes)

@@ -3,40 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from trimtuner.arrays import Floats
 from trimtuner.problem.vms import VM
 
+_TELLING = 1e-9  # facts that differ by less do not differ
+
+
+@dataclass(frozen=True)
+class Machine:
+    """So many VMs of one type, on spot or not."""
+
+    vm: VM
+    count: int
+    is_spot: bool
+
+
+@dataclass(frozen=True)
+class MachineScale:
+    """Which facts tell some machines apart, and between which ends: others can be placed on the same columns."""
+
+    kept: tuple[int, ...]
+    low: Floats
+    spread: Floats
+
+    @classmethod
+    def of(cls, machines: Sequence[Machine]) -> MachineScale:
+        """From the least to the most of each fact as 0 to 1; without facts that are all the same, or say it again."""
+        facts = _facts(machines)
+        low, spread = facts.min(axis=0), np.ptp(facts, axis=0)
+        unit = (facts - low) / np.where(spread > _TELLING, spread, 1.0)
+        kept: list[int] = []
+        for number in range(facts.shape[1]):
+            repeats = any(np.allclose(unit[:, number], unit[:, other]) for other in kept)
+            if spread[number] > _TELLING and not repeats:
+                kept.append(number)
+        return cls(tuple(kept), low[kept], spread[kept])
+
+    def columns(self, machines: Sequence[Machine]) -> Floats:
+        """The columns of any machines; a single one of zeros where nothing tells the first ones apart."""
+        if not self.kept:
+            return np.zeros((len(machines), 1))
+        return np.asarray((_facts(machines)[:, self.kept] - self.low) / self.spread)
+
 
 def machine_columns(vms: Sequence[VM], counts: Sequence[int], is_spot: Sequence[bool]) -> Floats:
     """Machines by what they are: size, memory and price for each vCPU, GPUs, count, vCPUs in all, market."""
-    vcpus = np.array([vm.vcpus for vm in vms], dtype=float)
-    memory = np.array([vm.memory_gib for vm in vms])
-    price = np.array([vm.price_per_hour for vm in vms])
-    gpus = np.array([vm.gpus for vm in vms], dtype=float)
-    count = np.array(counts, dtype=float)
-    facts = [
-        np.log(vcpus),
-        np.log(memory / vcpus),
-        np.log(price / vcpus),
-        np.log1p(gpus),
-        np.log(count),
-        np.log(count * vcpus),
-        np.array(is_spot, dtype=float),
-    ]
-    telling = [scaled_to_unit(fact) for fact in facts if np.ptp(fact) > 1e-9]
-    if not telling:
-        return np.zeros((len(vms), 1))
-    return np.column_stack([fact for i, fact in enumerate(telling) if not _repeats(fact, telling[:i])])
+    machines = [Machine(*facts) for facts in zip(vms, counts, is_spot, strict=True)]
+    return MachineScale.of(machines).columns(machines)
 
 
-def _repeats(fact: Floats, earlier: Sequence[Floats]) -> bool:
-    return any(np.allclose(fact, other) for other in earlier)
+def _facts(machines: Sequence[Machine]) -> Floats:
+    vcpus = np.array([one.vm.vcpus for one in machines], dtype=float)
+    memory = np.array([one.vm.memory_gib for one in machines])
+    price = np.array([one.vm.price_per_hour for one in machines])
+    gpus = np.array([one.vm.gpus for one in machines], dtype=float)
+    count = np.array([one.count for one in machines], dtype=float)
+    return np.column_stack(
+        [
+            np.log(vcpus),
+            np.log(memory / vcpus),
+            np.log(price / vcpus),
+            np.log1p(gpus),
+            np.log(count),
+            np.log(count * vcpus),
+            np.array([one.is_spot for one in machines], dtype=float),
+        ]
+    )
 
 
 def scaled_to_unit(numbers: Floats) -> Floats:
     """From the least to the most as 0 to 1; all 0 where there is no difference."""
     spread = np.ptp(numbers)
-    return (numbers - numbers.min()) / spread if spread > 1e-9 else np.zeros_like(numbers)
+    return (numbers - numbers.min()) / spread if spread > _TELLING else np.zeros_like(numbers)

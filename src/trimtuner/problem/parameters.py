@@ -62,6 +62,11 @@ class Choice:
         # Two different names are as far apart as the two ends of a numeric column.
         return np.eye(len(self.values)) / math.sqrt(2.0)
 
+    def encode(self, value: Floats) -> Floats:
+        """Numbers, listed or not, on the column of the listed ones; beyond its ends they are below 0 or above 1."""
+        low, high = min(float(v) for v in self.values), max(float(v) for v in self.values)
+        return _encode(value, low, high, self.scale or "linear")
+
     def position(self, value: Value) -> int:
         """Where the value stands in the list."""
         for position, listed in enumerate(self.values):
@@ -178,7 +183,8 @@ def _unit(numbers: Floats) -> Floats:
 def _encode(value: Floats, low: float, high: float, scale: str) -> Floats:
     transform = _SCALES[scale]
     ends = transform(np.array([low, high], dtype=float))
-    return np.asarray((transform(np.asarray(value, dtype=float)) - ends[0]) / (ends[1] - ends[0]))
+    spread = ends[1] - ends[0]
+    return np.asarray((transform(np.asarray(value, dtype=float)) - ends[0]) / (spread if spread > 0 else 1.0))
 
 
 def _decode(unit: float, low: float, high: float, scale: str) -> float:

@@ -16,7 +16,7 @@ TIME = "time"  # seconds of one trial
 
 Direction: TypeAlias = Literal["maximize", "minimize"]
 
-_SECONDS = {
+SECONDS = {
     "ms": 0.001,
     "s": 1.0,
     "sec": 1.0,
@@ -32,7 +32,7 @@ _SECONDS = {
     "day": 86400.0,
     "days": 86400.0,
 }
-_DOLLARS = {"usd": 1.0, "$": 1.0, "cent": 0.01, "cents": 0.01}
+DOLLARS = {"usd": 1.0, "$": 1.0, "cent": 0.01, "cents": 0.01}
 _SHARE_NAMES = re.compile(r"(.*_)?(accuracy|acc|auc|f1|precision|recall)(_.*)?")
 _PERCENT_WORDS = ("percent", "pct")
 _CONSTRAINT = re.compile(r"\s*(?P<metric>[A-Za-z_]\w*)\s*(?P<operator><=|>=|<|>)\s*(?P<limit>.*?)\s*", re.DOTALL)
@@ -41,15 +41,23 @@ _QUANTITY = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s
 
 @dataclass(frozen=True)
 class Goal:
-    """The metric to make as large, or as small, as the limits allow."""
+    """The metric to make as large, or as small, as the limits allow.
+
+    With ``against``, the metric that is paid with, the best is wanted for every price: a front, not one configuration.
+    """
 
     metric: str
     direction: Direction
+    against: str | None = None
 
     @property
     def sign(self) -> float:
         """+1 where more is better, -1 where less is."""
         return 1.0 if self.direction == "maximize" else -1.0
+
+    def __str__(self) -> str:
+        price = "" if self.against is None else f", minimize {self.against}"
+        return f"{self.direction} {self.metric}{price}"
 
 
 @dataclass(frozen=True)
@@ -112,13 +120,11 @@ class Problem:
         """The problem in the words of a user; an error says which word is wrong."""
         if not isinstance(space, Space):
             raise InputError(f"a study needs a tt.Space, not {space!r}")
-        if (maximize is None) == (minimize is None):
-            raise InputError("give one goal: maximize='accuracy', or minimize='cost'")
         if isinstance(constraints, str):
             raise InputError(f"constraints={constraints!r} is one text; write a list: constraints=[{constraints!r}]")
         if not isinstance(constraints, Iterable):
             raise InputError(f"constraints={constraints!r} must be a list of texts such as 'cost <= 0.10'")
-        goal = Goal(_metric_name(maximize or minimize), "maximize" if maximize else "minimize")
+        goal = goal_of(maximize, minimize)
         parsed = tuple(Constraint.parse(text) for text in constraints)
         if budget is not None and not (_is_number(budget) and math.isfinite(budget) and budget > 0):
             raise InputError(f"budget={budget!r} must be an amount of USD above 0")
@@ -131,16 +137,20 @@ class Problem:
         return problem
 
     @property
+    def metrics(self) -> tuple[str, ...]:
+        """Every metric that the goal or a constraint is about, the goal's first."""
+        price = () if self.goal.against is None else (self.goal.against,)
+        return tuple(dict.fromkeys((self.goal.metric, *price, *(constraint.metric for constraint in self.constraints))))
+
+    @property
     def reported_metrics(self) -> tuple[str, ...]:
         """What every successful trial must report, besides its time or cost."""
-        named = (self.goal.metric, *(constraint.metric for constraint in self.constraints))
-        return tuple(dict.fromkeys(metric for metric in named if metric not in (COST, TIME)))
+        return tuple(metric for metric in self.metrics if metric not in (COST, TIME))
 
     @property
     def names_cost(self) -> bool:
         """Whether money enters the goal, a constraint or a budget."""
-        named = {self.goal.metric, *(constraint.metric for constraint in self.constraints)}
-        return COST in named or self.budget is not None
+        return COST in self.metrics or self.budget is not None
 
     @property
     def target_fractions(self) -> tuple[float, ...]:
@@ -161,6 +171,14 @@ class Problem:
             return self
         return replace(self, space=self.space.with_fractions(fractions))
 
+    def within(self, price: float) -> Problem:
+        """The problem with one goal that a front answers for this price: the best that costs no more."""
+        against = self.goal.against
+        if against is None:
+            raise InputError("the goal has no price; only one with maximize and minimize has")
+        limit = Constraint(against, True, price, f"{against} <= {price:.4g}")
+        return replace(self, goal=replace(self.goal, against=None), constraints=(*self.constraints, limit))
+
     def _refuse_contradictions(self) -> None:
         for constraint in self.constraints:
             for other in self.constraints:
@@ -171,6 +189,21 @@ class Problem:
                     and other.limit > constraint.limit
                 ):
                     raise InputError(f"{constraint.text!r} and {other.text!r} cannot both hold")
+
+
+def goal_of(maximize: str | None, minimize: str | None) -> Goal:
+    """The goal in the words of a user: one metric, or one against the other."""
+    if maximize is None and minimize is None:
+        raise InputError("give a goal: maximize='accuracy', minimize='cost', or both for the best at every cost")
+    if maximize in (COST, TIME):
+        raise InputError(f"{maximize} is to be small: minimize it, and maximize what it is spent on, if anything")
+    if minimize is None:
+        return Goal(_metric_name(maximize), "maximize")
+    if maximize is None:
+        return Goal(_metric_name(minimize), "minimize")
+    if maximize == minimize:
+        raise InputError(f"{maximize!r} cannot be both large and small; maximize one metric and minimize another")
+    return Goal(_metric_name(maximize), "maximize", _metric_name(minimize))
 
 
 def is_share(metric: str) -> bool:
@@ -184,7 +217,7 @@ def parse_quantity(metric: str, text: str, where: str) -> float:
     if match is None:
         raise InputError(f"{where}: {text!r} is not a number, or a number with a unit such as 20min")
     number, unit = float(match["number"]), match["unit"].lower()
-    units = {TIME: _SECONDS, COST: _DOLLARS}.get(metric, {})
+    units = {TIME: SECONDS, COST: DOLLARS}.get(metric, {})
     if unit and unit not in units:
         known = ", ".join(units) if units else "no unit (a plain number)"
         hint = nearest(unit, units) if units else nearest(metric, (COST, TIME))

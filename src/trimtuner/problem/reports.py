@@ -91,7 +91,7 @@ def _measurement(problem: Problem, trial: Trial, fraction: float, metrics: Mappi
     completed = _with_cost(problem, trial, checked)
     if problem.names_cost:
         _require_cost(trial, completed)
-    if TIME in {problem.goal.metric, *(constraint.metric for constraint in problem.constraints)}:
+    if TIME in problem.metrics:
         _require_time(trial, completed)
     return Measurement(trial.config, fraction, completed)
 

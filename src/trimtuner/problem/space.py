@@ -18,10 +18,12 @@ from trimtuner.problem.axes import (
     ContinuousAxis,
     DiscreteAxis,
     PriceAxis,
+    Stranger,
 )
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.inference import infer_axes
+from trimtuner.problem.machines import Machine
 from trimtuner.problem.parameters import Choice, Float, Int, Parameter, plain_value
 from trimtuner.problem.pool import Key, Pool, enumerated_codes
 
@@ -136,6 +138,18 @@ class Space:
             return float(self._listed_prices[self._whole_pool.position(configuration)])
         return None
 
+    def machine(self, configuration: Configuration) -> Machine | None:
+        """What the machines of this configuration are, where the space has a cloud."""
+        for axis in self._axes:
+            if isinstance(axis, ClusterAxis):
+                return axis.machine(configuration)
+        return None
+
+    def rows_of_strangers(self, strangers: Sequence[Stranger]) -> Floats:
+        """Rows of configurations of another space, with the columns of a pool's; NaN where they say nothing."""
+        rows = np.hstack([axis.columns_of_strangers(strangers) for axis in self._axes])
+        return rows[:, self._varying_columns] if self.is_enumerable else rows
+
     def interruptions_per_hour(self, configuration: Configuration) -> float:
         """How often the machines of this configuration are taken away; 0 where none are known to be."""
         for axis in self._axes:
@@ -182,14 +196,32 @@ class Space:
         ]
         lasting = {self.key(one): one for one in spread}
         distinct = {**lasting, **{self.key(one): one for one in (*keep, *close)}}
-        return self._pool_of(list(distinct.values()), lasting=len(lasting))
+        chosen = list(distinct.values())
+        rows = np.hstack([axis.columns_of_configurations(chosen) for axis in self._axes])
+        return self._pool_of(chosen, rows, lasting=len(lasting))
+
+    @cached_property
+    def _codes(self) -> Positions:
+        return enumerated_codes(self._axes)
+
+    @cached_property
+    def _whole_rows(self) -> Floats:
+        if self._listed is not None:
+            return np.hstack([axis.columns_of_configurations(self._listed) for axis in self._axes])
+        return np.hstack([axis.columns_of_codes(self._codes[:, i]) for i, axis in enumerate(self._axes)])
+
+    @cached_property
+    def _varying_columns(self) -> Positions:
+        """Without the columns that are the same for every configuration: they tell nothing apart."""
+        varying = np.nonzero(np.ptp(self._whole_rows, axis=0) > 0)[0]
+        return varying if len(varying) else np.array([0])
 
     @cached_property
     def _whole_pool(self) -> Pool:
+        rows = self._whole_rows[:, self._varying_columns]
         if self._listed is not None:
-            return self._pool_of(self._listed, self._listed_prices)
-        codes = enumerated_codes(self._axes)
-        rows = np.hstack([axis.columns_of_codes(codes[:, i]) for i, axis in enumerate(self._axes)])
+            return self._pool_of(self._listed, rows, self._listed_prices)
+        codes = self._codes
         prices = interruptions = None
         for i, axis in enumerate(self._axes):
             if isinstance(axis, ClusterAxis):
@@ -202,20 +234,22 @@ class Space:
                 chosen.update(axis.values_of_code(int(code)))
             return chosen
 
-        return Pool(_varying(rows), prices, configuration, self.key, interruptions_per_hour=interruptions)
+        return Pool(rows, prices, configuration, self.key, interruptions_per_hour=interruptions)
 
     def _pool_of(
-        self, configurations: Sequence[Configuration], prices: Floats | None = None, lasting: int | None = None
+        self,
+        configurations: Sequence[Configuration],
+        rows: Floats,
+        prices: Floats | None = None,
+        lasting: int | None = None,
     ) -> Pool:
-        rows = np.hstack([axis.columns_of_configurations(configurations) for axis in self._axes])
         interruptions = None
         for axis in self._axes:
             if isinstance(axis, ClusterAxis):
                 codes = axis.codes(configurations)
                 prices, interruptions = axis.prices_per_hour[codes], _picked(axis.interruptions_per_hour, codes)
-        is_whole = configurations is self._listed
         return Pool(
-            _varying(rows) if is_whole else rows,
+            rows,
             prices,
             lambda position: dict(configurations[position]),
             self.key,
@@ -301,12 +335,6 @@ def _axis_of(name: str, parameter: Parameter) -> Axis:
 
 def _picked(numbers: Floats | None, positions: Positions) -> Floats | None:
     return None if numbers is None else numbers[positions]
-
-
-def _varying(rows: Floats) -> Floats:
-    """Without the columns that are the same for every configuration: they tell nothing apart."""
-    varying = np.ptp(rows, axis=0) > 0
-    return rows[:, varying] if varying.any() else rows[:, :1]
 
 
 def _checked_fractions(fractions: Iterable[float]) -> tuple[float, ...]:

@@ -15,7 +15,7 @@ from trimtuner.errors import InputError
 EXAMPLE = "postgresql://user@host/database"
 
 _DRIVER = "postgresql+psycopg"
-_NAMES = ("postgresql", "postgres", _DRIVER)
+DATABASES = ("postgresql", "postgres", _DRIVER)
 _SECRET = ("password", "sslpassword")  # options of the address that nobody may read
 _SHOWN = ("host", "port")  # options of the address that say where
 
@@ -31,7 +31,7 @@ class Address:
     def parse(cls, text: str) -> Address:
         """The address that a person wrote; an error repeats nothing of it, because a password may be in it."""
         url = _url_of(text)
-        if url.drivername not in _NAMES:
+        if url.drivername not in DATABASES:
             raise InputError(f"studies are kept in a file or in PostgreSQL ({EXAMPLE}), not in {url.drivername!r}")
         if "@" in f"{url.host}{url.database}":
             raise InputError(

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import NoReturn, TypeAlias, get_args
 
 from trimtuner.errors import InputError
+from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement, Origin, Trial
 from trimtuner.problem.parameters import plain_value
@@ -50,6 +51,14 @@ def decode_mapping(text: str) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise RecordError(f"the record holds {text[:60]!r} where a JSON object was expected; restore a copy")
     return value
+
+
+def decode_earlier(text: str) -> Earlier:
+    """The earlier study that was written down."""
+    try:
+        return Earlier.from_plain(decode_mapping(text))
+    except (KeyError, TypeError, ValueError, InputError) as error:
+        raise RecordError(f"what the study learns from is not written down as it should be ({error})") from error
 
 
 def encode_configuration(configuration: Mapping[str, Value]) -> str:

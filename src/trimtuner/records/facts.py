@@ -14,6 +14,7 @@ EntryKind: TypeAlias = Literal["charge", "release", "reserve"]
 
 # What the record itself logs; others may log in their own words.
 CREATED = "created"
+LEARNS = "learns from"  # once for each earlier study, with all that was taken over from it
 ASKED = "asked"
 STARTED = "started"
 RETRIED = "retried"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from trimtuner.errors import InputError, nearest
+from trimtuner.problem.earlier import Earlier
 from trimtuner.records import facts
 from trimtuner.records.addresses import Place
 from trimtuner.records.change import Change
@@ -30,12 +31,23 @@ class Records:
     def __init__(self, place: Place) -> None:
         self._reader, self._writer = open_to_write(place)
 
-    def create_or_open(self, name: str, definition: Mapping[str, object], budget: float | None) -> Record:
-        """The study of that name, made if need be; one that is defined otherwise is refused, another budget noted."""
+    def create_or_open(
+        self,
+        name: str,
+        definition: Mapping[str, object],
+        budget: float | None,
+        gather: Callable[[], Sequence[Earlier]] = tuple,
+    ) -> Record:
+        """The study of that name, made if need be; one that is defined otherwise is refused, another budget noted.
+
+        ``gather`` finds the earlier studies that a new one learns from. It is asked once, when the study is made; what
+        it found is copied into the record.
+        """
         require_text(name, "the name of a study")
         text = encode_definition(definition)
         nanos = None if budget is None else to_nanos(budget, "the budget")
-        return Record(self._reader, self._writer, self._create_or_find(name, text, nanos))
+        earlier = () if name in self.names() else gather()
+        return Record(self._reader, self._writer, self._create_or_find(name, text, nanos, earlier))
 
     def open(self, name: str) -> Record:
         """The study of that name."""
@@ -58,13 +70,15 @@ class Records:
     ) -> None:
         self.close()
 
-    def _create_or_find(self, name: str, definition: str, budget: int | None) -> Row[tuple[object, ...]]:
+    def _create_or_find(
+        self, name: str, definition: str, budget: int | None, earlier: Sequence[Earlier]
+    ) -> Row[tuple[object, ...]]:
         query = select(STUDIES).where(STUDIES.c.name == name)
         with self._writer.transaction() as connection:
             take_turn(connection)  # there may be no row to lock yet
             row = connection.execute(query.with_for_update()).one_or_none()
             if row is None:
-                _insert_study(connection, name, definition, budget)
+                _insert_study(connection, name, definition, budget, earlier)
             elif row.definition != definition:
                 raise DefinitionDiffers(name, decode_mapping(row.definition), decode_mapping(definition))
             elif row.budget != budget:
@@ -113,14 +127,17 @@ def _names(reader: Database) -> list[str]:
         return list(connection.execute(select(STUDIES.c.name).order_by(STUDIES.c.study)).scalars())
 
 
-def _insert_study(connection: Connection, name: str, definition: str, budget: int | None) -> None:
+def _insert_study(
+    connection: Connection, name: str, definition: str, budget: int | None, earlier: Sequence[Earlier]
+) -> None:
     largest = connection.execute(select(func.max(STUDIES.c.study))).scalar()
     study = 1 if largest is None else largest + 1
     row = {"study": study, "id": uuid.uuid4().hex, "name": name, "definition": definition, "budget": budget}
     connection.execute(insert(STUDIES).values(**row, created_at=clock(connection), version=0))
-    Change(connection, study, Ledger(study)).log(
-        facts.CREATED, None, {"budget": None if budget is None else to_usd(budget)}
-    )
+    change = Change(connection, study, Ledger(study))
+    change.log(facts.CREATED, None, {"budget": None if budget is None else to_usd(budget)})
+    for one in earlier:
+        change.log(facts.LEARNS, None, one.plain)
 
 
 def _change_budget(connection: Connection, study: int, old: int | None, new: int | None) -> None:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Row, func, select
 
+from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import History, Outcome, Trial
-from trimtuner.records.codec import Json, decode_mapping, decode_measurements, decode_trial
+from trimtuner.records.codec import Json, decode_earlier, decode_mapping, decode_measurements, decode_trial
 from trimtuner.records.database import Database
-from trimtuner.records.facts import STOP_REQUESTED, Attempt, Entry, Event, OpenTrial, Owner, Status
+from trimtuner.records.facts import LEARNS, STOP_REQUESTED, Attempt, Entry, Event, OpenTrial, Owner, Status
 from trimtuner.records.ledger import Ledger
 from trimtuner.records.money import to_usd
 from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, STUDIES, TRIALS
@@ -76,6 +77,13 @@ class StudyView:
         budget = None if row.budget is None else to_usd(row.budget)
         money = (budget, to_usd(sums.spent), to_usd(sums.reserved))
         return Status(row.version, changed_at, *money, asked - told, told - failed, failed)
+
+    def earlier(self) -> tuple[Earlier, ...]:
+        """The earlier studies that it learns from, as they were when it was made."""
+        query = select(EVENTS.c.detail).where(EVENTS.c.study == self._study, EVENTS.c.kind == LEARNS)
+        with self._reader.transaction() as connection:
+            texts = list(connection.execute(query.order_by(EVENTS.c.sequence)).scalars())
+        return tuple(decode_earlier(text) for text in texts)
 
     def open_trials(self) -> list[OpenTrial]:
         """The trials under way, in the order asked."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 
 from trimtuner.problem.problem import Problem
 
 
-def definition_of(problem: Problem, method: str, seed: int) -> dict[str, object]:
+def definition_of(problem: Problem, method: str, seed: int, learn_from: Sequence[str] = ()) -> dict[str, object]:
     """A record made with another definition belongs to another study."""
     space = problem.space
+    # Only where there is any, so that studies of before are still the same.
+    earlier = {"learn_from": list(learn_from)} if learn_from else {}
     return {
-        "goal": f"{problem.goal.direction} {problem.goal.metric}",
+        "goal": str(problem.goal),
         "constraints": [constraint.text for constraint in problem.constraints],
         "parameters": list(space.names),
         "space": _digest(problem),
@@ -20,6 +23,7 @@ def definition_of(problem: Problem, method: str, seed: int) -> dict[str, object]
         "snapshots": space.snapshots,
         "method": method,
         "seed": seed,
+        **earlier,
     }
 
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from trimtuner.engines.protocol import LOST, End, Engine, EngineTrouble, Launch, State
+from trimtuner.engines.protocol import EXIT, LOST, End, Engine, EngineTrouble, Launch, State
 from trimtuner.errors import SearchOver
 from trimtuner.problem.history import PREEMPTED, Trial
 from trimtuner.records import NotOpen, OpenTrial, OverBudget
-from trimtuner.session.judging import Verdict, judge
+from trimtuner.session.judging import BAD_METRIC, SILENT, Verdict, judge
 from trimtuner.session.memory import Recorded
 from trimtuner.session.owners import HEARTBEAT_SECONDS
 from trimtuner.session.study import Study
@@ -26,6 +26,8 @@ _PAUSE = 0.1  # seconds between looks at the running trials
 _LOOK_FOR_ABANDONED = 10.0  # seconds between looks for trials of processes that died
 _PATIENCE_WITH_TROUBLE = 900.0  # seconds: time to renew a credential, or for a network to come back
 _PAUSE_IN_TROUBLE = 5.0
+_COMMANDS_FAULT = (EXIT, SILENT, BAD_METRIC)
+_TRIALS_TO_BLAME_IT = 5  # that fail so before any is measured: no model is needed to see that the command is wrong
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Driver:
         self._last_look = self._last_beat = 0.0
         self._trouble = _Trouble()
         self._has_worked = False  # whether the engine ever did as asked
+        self._faults = 0  # of the command, in this run
 
     @property
     def running(self) -> list[tuple[Trial, float]]:
@@ -151,6 +154,11 @@ class Driver:
     def _fill(self) -> str | None:
         """Ask and start until every place is taken; why nothing more is asked, if so."""
         while len(self._watched) < self._parallel and not self._trouble:
+            if self._faults >= _TRIALS_TO_BLAME_IT and not self.study.history.measurements:
+                return (
+                    f"{self._faults} trials failed and none was measured, so it seems to be the command; "
+                    "see how their logs end, mend it, and run again"
+                )
             try:
                 trial = self.study.ask()
             except SearchOver as over:
@@ -244,6 +252,7 @@ class Driver:
         if verdict.detail:
             self.record.log_event("detail", {"attempt": one.attempt, "text": verdict.detail[:500]}, one.trial.number)
         failed = verdict.outcome.failed
+        self._faults += failed in _COMMANDS_FAULT
         self._listener(Happening("ended", one.trial, one.attempt, f"{failed}: {verdict.detail}" if failed else ""))
 
 

@@ -35,7 +35,8 @@ def judge(problem: Problem, trial: Trial, state: State, end: End) -> Verdict:
         kind = PREEMPTED if end.kind in (LOST, STOPPED) else end.kind
         return _failure(problem, trial, kind, end, end.detail, snapshots)
     if not state.reports:
-        detail = f"it printed no metric{_bad(state)}"
+        wanted = f'; it should print a line such as ::metric {{"{problem.goal.metric}": 0.5}}'
+        detail = f"it reported no metric{_bad(state) or wanted}"
         return _failure(problem, trial, BAD_METRIC if state.bad_lines else SILENT, end, detail)
     try:
         outcome = outcome_of_success(problem, trial, {**metrics, TIME: end.seconds}, snapshots)

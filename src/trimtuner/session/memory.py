@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
 from typing import Protocol
 
 from trimtuner.errors import InputError, TrimTunerError
+from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
 from trimtuner.problem.problem import TIME, Problem
 from trimtuner.problem.reports import outcome_of_failure
-from trimtuner.records import OpenTrial, Place, Record, Records
+from trimtuner.records import OpenTrial, Place, Record, Records, RecordsView
 from trimtuner.session.owners import HEARTBEAT_SECONDS, is_alive, this_process
 
 
@@ -66,9 +68,16 @@ class InMemory:
 class Recorded:
     """A study in a record: written before a trial starts and when it has ended, by as many processes as like."""
 
-    def __init__(self, storage: Place, name: str, definition: Mapping[str, object], problem: Problem) -> None:
+    def __init__(
+        self,
+        storage: Place,
+        name: str,
+        definition: Mapping[str, object],
+        problem: Problem,
+        gather: Callable[[], Sequence[Earlier]] = tuple,
+    ) -> None:
         self.problem = problem
-        self.record: Record = Records(storage).create_or_open(name, definition, problem.budget)
+        self.record: Record = Records(storage).create_or_open(name, definition, problem.budget, gather)
         self.owner = this_process()
         self.record.register(self.owner)
 
@@ -136,3 +145,16 @@ class Recorded:
         while not over.wait(HEARTBEAT_SECONDS):
             with suppress(TrimTunerError):  # a busy record; the next beat will do
                 self.record.heartbeat(self.owner.id)
+
+
+def earlier_in_record(place: str | Path) -> Earlier:
+    """What the one study of a record measured; the record is only read."""
+    records = RecordsView(place)
+    names = records.names()
+    if len(names) != 1:
+        listed = ", ".join(names) or "none"
+        raise InputError(
+            f"learn_from: the record {str(place)!r} has {len(names)} studies ({listed}), and which one is meant cannot "
+            "be told; give the study itself: tt.Study(..., storage=..., name=...)"
+        )
+    return Earlier.of(names[0], records.open(names[0]).history().measurements, None)

@@ -102,7 +102,7 @@ def replay(
             trial = study.ask()
         except SearchOver:
             break
-        _tell(study, table, trial)
+        tell_from_table(study, table, trial)
         recommendation = study.recommend() if study.history.measurements else None
         seconds = time.process_time() - started
         moments.append(scorer.moment(trial, recommendation, seconds))
@@ -111,7 +111,8 @@ def replay(
     return Run(seed, tuple(moments))
 
 
-def _tell(study: Study, table: Table, trial: Trial) -> None:
+def tell_from_table(study: Study, table: Table, trial: Trial) -> None:
+    """Tell a trial what the table says, snapshots included."""
     cell = table.cell(trial.config, trial.fraction)
     if cell.failed is not None:
         study.tell_report(trial, cell.metrics, {}, cell.failed)

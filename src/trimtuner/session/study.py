@@ -16,14 +16,16 @@ from threadpoolctl import ThreadpoolController
 from trimtuner.decisions.belief import Belief
 from trimtuner.decisions.stopping import Stop
 from trimtuner.errors import InputError, NoAnswer, SearchOver
+from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
 from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 from trimtuner.problem.space import Space
 from trimtuner.session.definition import definition_of
-from trimtuner.session.memory import InMemory, Memory, Recorded
+from trimtuner.session.memory import InMemory, Memory, Recorded, earlier_in_record
 from trimtuner.tuning import tuner
+from trimtuner.tuning.front import Front, front_of
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recipes import recipe_named
 from trimtuner.tuning.recommendation import Recommendation, recommendation_from
@@ -43,7 +45,11 @@ _LONGEST_KIND = 64  # characters in the name of a failure
 
 
 class Study:
-    """The search for the best configuration of one problem; its history is a value, and ``ask`` is pure in it."""
+    """The search for the best configuration of one problem; its history is a value, and ``ask`` is pure in it.
+
+    ``learn_from`` lists earlier studies, or paths of their records: how much they count is decided by how well they
+    predict what is measured now. What they had measured when the study was made is copied; later changes are not seen.
+    """
 
     def __init__(
         self,
@@ -59,6 +65,7 @@ class Study:
         timeout: float | str | None = None,
         storage: str | Path | None = None,
         name: str = "study",
+        learn_from: Iterable[Study | str | Path] = (),
     ) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError(f"seed={seed!r} must be a whole number from 0")
@@ -70,10 +77,18 @@ class Study:
         recipe = method if isinstance(method, Recipe) else recipe_named(method)
         recipe = recipe if stop is None else recipe.but(stop=recipe.stop | stop)
         recipe.check(problem)
-        memory: Memory = InMemory()
-        if storage is not None:
-            definition = definition_of(problem, method if isinstance(method, str) else _A_RECIPE, int(seed))
-            memory = Recorded(storage, name, definition, problem)
+        sources = _checked_sources(learn_from)
+        if sources:
+            recipe.require_learning()
+        if storage is None:
+            memory: Memory = InMemory()
+            earlier = _gathered(sources, space)
+        else:
+            names = [source.name if isinstance(source, Study) else str(source) for source in sources]
+            definition = definition_of(problem, method if isinstance(method, str) else _A_RECIPE, int(seed), names)
+            memory = Recorded(storage, name, definition, problem, lambda: _gathered(sources, space))
+            earlier = memory.record.earlier()
+        recipe = recipe.learning_from(earlier, space)
         self._set_up(problem, recipe, int(seed), memory, name, method if isinstance(method, str) else _A_RECIPE)
 
     @classmethod
@@ -174,12 +189,25 @@ class Study:
         return Subject(self.name, self._method, self.problem, self.recipe, self.seed, history, money, known=known)
 
     def recommend(self) -> Recommendation:
-        """The best configuration as far as is known, with what it is expected to measure and its chances."""
+        """The best configuration as far as is known, with what it is expected to measure and its chances.
+
+        Where one metric is maximized and another minimized: the knee of the front.
+        """
         history = self.history
         with _one_thread():
-            belief = self.belief_at_hand(history) or tuner.believe(self.problem, self.recipe, history, self.seed)
-            self._last_belief = (history, belief)
+            belief = self._believe(history)
             return recommendation_from(belief, tuner.recommend(self.recipe, belief, history))
+
+    def front(self) -> Front:
+        """The best for every price, from the cheapest to the best: against cost (or time) where one goal was given."""
+        with _one_thread():
+            belief = self._believe(self.history)
+            return front_of(self.recipe, belief)
+
+    def _believe(self, history: History) -> Belief:
+        belief = self.belief_at_hand(history) or tuner.believe(self.problem, self.recipe, history, self.seed)
+        self._last_belief = (history, belief)
+        return belief
 
     def optimize(self, function: Train, trials: int) -> Recommendation | None:
         """Run ``function(config, fraction) -> metrics`` for up to so many trials, then recommend.
@@ -271,6 +299,29 @@ class Study:
                     f"trial {outcome.trial.number} reports no {names}, as earlier trials did; the space has no prices "
                     "to work it out from"
                 )
+
+
+def _checked_sources(learn_from: Iterable[Study | str | Path]) -> list[Study | str | Path]:
+    if isinstance(learn_from, Study | str | Path) or not isinstance(learn_from, Iterable):
+        raise InputError(f"learn_from={learn_from!r} must be a list of earlier studies, or of paths of their records")
+    sources = list(learn_from)
+    for source in sources:
+        if not isinstance(source, Study | str | Path):
+            raise InputError(f"learn_from has {source!r}; it lists earlier studies, or paths of their records")
+    return sources
+
+
+def _gathered(sources: Iterable[Study | str | Path], space: Space) -> tuple[Earlier, ...]:
+    """What earlier studies measured, as it is now; an error for one that has nothing to say in this space."""
+    earlier = tuple(
+        Earlier.of(source.name, source.history.measurements, source.problem.space)
+        if isinstance(source, Study)
+        else earlier_in_record(source)
+        for source in sources
+    )
+    for one in earlier:
+        one.rows_in(space)
+    return earlier
 
 
 @cache

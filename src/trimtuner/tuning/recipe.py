@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias, TypedDict, Unpack
@@ -12,12 +12,16 @@ from trimtuner.decisions.belief import Belief
 from trimtuner.decisions.designs import Design
 from trimtuner.decisions.filters import Filter, KeepAll
 from trimtuner.decisions.incumbents import Incumbent
+from trimtuner.decisions.inheritance import Inheritance
 from trimtuner.decisions.stopping import Never, Stop
 from trimtuner.errors import InputError
+from trimtuner.models.gaussian_process import GaussianProcess
 from trimtuner.models.posterior import Surrogate
+from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import History
 from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import Problem
+from trimtuner.problem.space import Space
 
 Need: TypeAlias = Callable[[Problem], str | None]  # what is missing in a problem for the method to serve it
 
@@ -45,6 +49,7 @@ class _Parts(TypedDict, total=False):
     confidence: float
     stop: Stop
     needs: tuple[Need, ...]
+    earlier: tuple[Inheritance, ...]
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,7 @@ class Recipe:
     confidence: float = 0.9  # with which a trial must fit what is left of the budget
     stop: Stop = field(default_factory=Never)
     needs: tuple[Need, ...] = ()
+    earlier: tuple[Inheritance, ...] = ()  # studies to learn from, besides the history
 
     def but(self, **parts: Unpack[_Parts]) -> Recipe:
         """The same method with some parts exchanged."""
@@ -85,7 +91,28 @@ class Recipe:
 
     def believe(self, problem: Problem, pool: Pool, history: History, seed: int) -> Belief:
         """What the method makes of a history, problem and history as it sees them."""
-        return Belief.learn(problem, pool, history, self.surrogate, seed, self.quality_growth)
+        return Belief.learn(problem, pool, history, self.surrogate, seed, self.quality_growth, self.earlier)
+
+    def expect(self, problem: Problem, pool: Pool) -> Belief | None:
+        """What earlier studies alone let it expect; nothing where there are none, or they say too little."""
+        if not self.earlier or not isinstance(self.surrogate, GaussianProcess):
+            return None
+        return Belief.expect(problem, pool, self.surrogate, self.quality_growth, self.earlier)
+
+    def learning_from(self, earlier: Sequence[Earlier], space: Space) -> Recipe:
+        """The same method for a study in this space that learns from earlier ones; an error where it cannot."""
+        if not earlier:
+            return self
+        self.require_learning()
+        return self.but(earlier=tuple(Inheritance(one, space) for one in earlier))
+
+    def require_learning(self) -> None:
+        """Refuse a method that cannot learn from earlier studies."""
+        if self.acquisition is None or not isinstance(self.surrogate, GaussianProcess):
+            raise InputError(
+                "learn_from: this method has no Gaussian process that could stand on an earlier study; use trimtuner, "
+                "trimtuner-gp, fabolas, fabulinus, cherrypick, eic, eic-usd or ei, or leave learn_from out"
+            )
 
     def tested_fractions(self, problem: Problem) -> tuple[float, ...]:
         """The fractions, of a problem narrowed already, that may be asked."""

@@ -132,6 +132,16 @@ def no_constraints(problem: Problem) -> str | None:
     )
 
 
+def single_goal(problem: Problem) -> str | None:
+    """For methods that work towards one number, whatever it costs or whatever it is good for."""
+    if problem.goal.against is None:
+        return None
+    return (
+        f"this method knows one goal, not {problem.goal.metric} against {problem.goal.against}; use trimtuner, "
+        "trimtuner-gp, trimtuner-dt, eic, eic-usd or random, or give one goal"
+    )
+
+
 def trimtuner(horizon: int = 0) -> Recipe:
     """The default; see docs/decisions and TRIMTUNER."""
     if horizon == 0:
@@ -157,7 +167,7 @@ def fabolas(initial: int = 1, ignore_constraints: bool = False) -> Recipe:
         design=AcrossFractions(_at_least("initial", initial, 1)),
         acquisition=RegardlessOfLimits(InformationAboutBest()) / ExpectedCost(),
         incumbent=BestPredictedOfTested(),
-        needs=(several_fractions,) if ignore_constraints else (several_fractions, no_constraints),
+        needs=(single_goal, several_fractions, *(() if ignore_constraints else (no_constraints,))),
     )
 
 
@@ -169,7 +179,7 @@ def fabulinus(beta: float = 0.10) -> Recipe:
         acquisition=RegardlessOfLimits(InformationAboutBest()) * ConstrainedAccuracyOfIncumbent() / ExpectedCost(),
         incumbent=BestPredictedFeasible(0.99),
         tests=Tests.BELOW_FULL,
-        needs=(several_fractions,),
+        needs=(single_goal, several_fractions),
     )
 
 
@@ -182,6 +192,7 @@ def nephele(horizon: int = 0, trees: int = 5, initial_budget: float | None = Non
         incumbent=BestMeasured(),
         tests=Tests.WHERE_MEANT,
         confidence=0.5,  # the predicted cost itself must fit
+        needs=(single_goal,),
     )
 
 
@@ -201,6 +212,7 @@ def cherrypick(
         incumbent=BestMeasured(),
         tests=Tests.FULL,
         stop=Never() if stop_below == 0 else LittleImprovement(_above("stop_below", stop_below, 0.0), after=6),
+        needs=(single_goal,),
     )
 
 
@@ -225,7 +237,7 @@ def ei(initial: int = 4, ignore_constraints: bool = False) -> Recipe:
     return eic(initial).but(
         acquisition=RegardlessOfLimits(ConstrainedImprovement()),
         incumbent=BestPredicted(),
-        needs=() if ignore_constraints else (no_constraints,),
+        needs=(single_goal,) if ignore_constraints else (single_goal, no_constraints),
     )
 
 
@@ -241,7 +253,7 @@ def hyperband(eta: float = 3.0) -> Recipe:
     return random().but(
         design=Hyperband(_above("eta", eta, 1.0)),
         tests=Tests.ANYWHERE,
-        needs=(several_fractions, goal_at_full_data),
+        needs=(single_goal, several_fractions, goal_at_full_data),
     )
 
 

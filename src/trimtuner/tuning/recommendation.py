@@ -91,10 +91,8 @@ def recommendation_from(belief: Belief, target: int) -> Recommendation:
     """Read the belief at one target."""
     place = belief.targets.at(np.array([target]))
     measurement = belief.measured_targets.get(target)
-    goal = belief.problem.goal.metric
-    metrics = dict.fromkeys((goal, *(c.metric for c in belief.problem.constraints), COST, TIME))
     estimates = {}
-    for metric in metrics:
+    for metric in dict.fromkeys((*belief.problem.metrics, COST, TIME)):
         if measurement is not None and metric in measurement.metrics:
             value = measurement.metrics[metric]
             estimates[metric] = Estimate(value, value, value)

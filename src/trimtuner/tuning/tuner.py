@@ -10,6 +10,8 @@ from trimtuner.arrays import Booleans, Floats, Positions
 from trimtuner.decisions.acquisition import Acquisition
 from trimtuner.decisions.belief import Belief, Places
 from trimtuner.decisions.designs import Step
+from trimtuner.decisions.front import Outline, belief_within, price_of_step, prices_along, undominated
+from trimtuner.decisions.incumbents import MostExpected
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.decisions.stopping import Prospect
 from trimtuner.errors import SearchOver
@@ -17,11 +19,13 @@ from trimtuner.problem.axes import Configuration
 from trimtuner.problem.history import History, Origin, Trial
 from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import Problem
+from trimtuner.tuning.front import outline_named, outline_sought
 from trimtuner.tuning.recipe import Recipe
 
 _ANCHORS = 5  # good configurations whose neighbourhood a pool covers
 _SCORED_AT_MOST = 4096  # candidates; more are first thinned by how much they could move the contenders
 _ROUNDING = 1e-9  # of the budget: a trial that fits to the last digit fits
+_PRICES_TO_STOP_AT = 5  # along a front
 _THINNED_BY = 16  # contenders that the thinning looks at
 
 
@@ -29,7 +33,7 @@ def ask(problem: Problem, recipe: Recipe, history: History, seed: int, belief: B
     """The next trial; ``belief`` spares a second fit where that of this very history is at hand."""
     problem, history = _as_seen(problem, recipe, history)
     pool = pool_for(problem, history, seed) if belief is None else belief.pool
-    step = recipe.design.next_step(problem, pool, history, seed)
+    step = _advised_step(recipe, problem, pool, history) or recipe.design.next_step(problem, pool, history, seed)
     if step is not None and _worst_case_fits(problem, pool, history, np.array([step.position])).all():
         _stop_if_enough(recipe, history, None)
         return _trial(pool, history, step, "design")
@@ -41,9 +45,12 @@ def ask(problem: Problem, recipe: Recipe, history: History, seed: int, belief: B
         return _trial(pool, history, _random_step(candidates, (seed, history.next_number)), "random")
     if belief is None:
         belief = recipe.believe(problem, pool, history, seed)
-    outlook = _affordable(recipe, belief, candidates, history, (seed, history.next_number))
+    found = outline_sought(recipe, belief)
+    sought = belief if found is None else belief_within(belief, price_of_step(found, history.next_number))
+    outlook = _affordable(recipe, sought, candidates, history, (seed, history.next_number))
     chosen = _best_candidate(recipe, recipe.acquisition, outlook, np.random.default_rng([seed, history.next_number, 0]))
-    _stop_if_enough(recipe, history, Prospect(outlook, chosen))
+    prospect = Prospect(outlook, chosen)
+    _stop_if_enough(recipe, history, prospect, () if found is None else _along(found, belief, prospect))
     position, fraction = int(outlook.candidates.positions[chosen]), float(outlook.candidates.fractions[chosen])
     snapshots = _snapshots(problem, pool, history, position, fraction) if recipe.takes_snapshots else ()
     trial = _trial(pool, history, Step(position, fraction, snapshots), "model")
@@ -53,7 +60,13 @@ def ask(problem: Problem, recipe: Recipe, history: History, seed: int, belief: B
 
 
 def recommend(recipe: Recipe, belief: Belief, history: History) -> int:
-    """The best target as far as is known; what was recommended before stays for want of a reason to change it."""
+    """The best target as far as is known; what was recommended before stays for want of a reason to change it.
+
+    Where the best is wanted for every price: the knee of the front, as soon as there is one.
+    """
+    found = None if belief.problem.goal.against is None else outline_named(recipe, belief)
+    if found is not None and len(found):
+        return int(found.targets[found.knee])
     before = history.last_recommended
     # Another method may have recommended a fraction that is no target of this one.
     if before is None or before[1] not in belief.problem.target_fractions:
@@ -62,10 +75,28 @@ def recommend(recipe: Recipe, belief: Belief, history: History) -> int:
     return recipe.incumbent.choose(belief, belief.target_at(dict(configuration), fraction))
 
 
+def _along(found: Outline, belief: Belief, prospect: Prospect) -> tuple[Prospect, ...]:
+    """The same trial as seen from prices all along the front: a search for all of them is over when it is at each."""
+    prices = prices_along(found, np.linspace(0.0, 1.0, _PRICES_TO_STOP_AT)).tolist()
+    outlooks = [replace(prospect.outlook, belief=belief_within(belief, price)) for price in prices]
+    return tuple(Prospect(outlook, prospect.chosen) for outlook in outlooks)
+
+
 def believe(problem: Problem, recipe: Recipe, history: History, seed: int) -> Belief:
     """What the method makes of the history."""
     problem, history = _as_seen(problem, recipe, history)
     return recipe.believe(problem, pool_for(problem, history, seed), history, seed)
+
+
+def _advised_step(recipe: Recipe, problem: Problem, pool: Pool, history: History) -> Step | None:
+    """The very first trial of a study that learns from others: what they would recommend, on the least data."""
+    if history.next_number > 0:
+        return None
+    expected = recipe.expect(problem, pool)
+    if expected is None:
+        return None
+    target = MostExpected().choose(expected)
+    return Step(int(expected.targets.positions[target]), recipe.tested_fractions(problem)[0])
 
 
 def _as_seen(problem: Problem, recipe: Recipe, history: History) -> tuple[Problem, History]:
@@ -74,9 +105,11 @@ def _as_seen(problem: Problem, recipe: Recipe, history: History) -> tuple[Proble
     return narrow, history if narrow is problem else history.at_fractions(narrow.space.fractions)
 
 
-def _stop_if_enough(recipe: Recipe, history: History, prospect: Prospect | None) -> None:
+def _stop_if_enough(
+    recipe: Recipe, history: History, prospect: Prospect | None, others: tuple[Prospect, ...] = ()
+) -> None:
     reason = recipe.stop.reason(history, prospect)
-    if reason is not None:
+    if reason is not None and all(recipe.stop.reason(history, other) is not None for other in others):
         raise SearchOver(f"the search is over: {reason}; take the recommendation")
 
 
@@ -96,6 +129,8 @@ def pool_for(problem: Problem, history: History, seed: int) -> Pool:
 def _best_measured(problem: Problem, history: History) -> list[Configuration]:
     """Configurations that measured best, at their largest fraction, those within the limits first."""
     goal = problem.goal
+    if goal.against is not None:
+        return _best_measured_at_prices(problem, history, goal.against)
     ranked = sorted(
         history.measurements,
         key=lambda m: (
@@ -107,6 +142,21 @@ def _best_measured(problem: Problem, history: History) -> list[Configuration]:
     )
     distinct = {problem.space.key(dict(m.configuration)): dict(m.configuration) for m in ranked}
     return list(distinct.values())[:_ANCHORS]
+
+
+def _best_measured_at_prices(problem: Problem, history: History, price: str) -> list[Configuration]:
+    """Configurations that no other beats in goal and price at their fraction: of the largest fractions, spread out."""
+    found: dict[object, Configuration] = {}
+    for fraction in reversed(problem.space.fractions):
+        level = [m for m in history.measurements if m.fraction == fraction]
+        prices = np.array([m.metrics[price] for m in level])
+        worths = np.array([problem.goal.sign * m.metrics[problem.goal.metric] for m in level])
+        is_within = [all(c.is_met(m.metrics[c.metric]) for c in problem.constraints) for m in level]
+        best = undominated(prices, worths, np.array(is_within, dtype=bool))
+        for place in np.unique(np.linspace(0, len(best) - 1, _ANCHORS).astype(int)) if len(best) else ():
+            configuration = dict(level[best[place]].configuration)
+            found.setdefault(problem.space.key(configuration), configuration)
+    return list(found.values())[:_ANCHORS]
 
 
 def _untested(recipe: Recipe, problem: Problem, pool: Pool, history: History) -> Places:

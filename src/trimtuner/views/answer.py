@@ -11,6 +11,7 @@ import numpy as np
 from trimtuner.decisions.belief import Belief
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME
+from trimtuner.tuning.front import outline_named
 from trimtuner.tuning.recommendation import Recommendation, recommendation_from
 from trimtuner.views.subject import Subject
 from trimtuner.views.tradeoff import FEASIBLE
@@ -37,6 +38,7 @@ class Answers:
     best: Answer | None  # None: nothing was measured yet
     runner_up: Answer | None
     why: tuple[str, ...]  # sentences
+    beside: str = "runner-up"  # what the second is called
 
 
 def answers(subject: Subject) -> Answers:
@@ -44,10 +46,11 @@ def answers(subject: Subject) -> Answers:
     belief, target = subject.belief, subject.recommended_target
     if belief is None or target is None or subject.recommendation is None:
         return Answers(None, None, (subject.why_no_model or "",))
-    second = _runner_up(belief, target)
+    second = _runner_up(belief, target) if subject.problem.goal.against is None else _neighbour(subject, belief, target)
     best = _answer(subject, subject.recommendation)
     runner_up = None if second is None else _answer(subject, recommendation_from(belief, second))
-    return Answers(best, runner_up, tuple(_why(subject, belief, best, runner_up)))
+    beside = "runner-up" if subject.problem.goal.against is None else "next on the front"
+    return Answers(best, runner_up, tuple(_why(subject, belief, best, runner_up)), beside)
 
 
 def _answer(subject: Subject, found: Recommendation) -> Answer:
@@ -70,12 +73,28 @@ def _runner_up(belief: Belief, target: int) -> int | None:
     return int(others[np.argmax(score[others])]) if len(others) else None
 
 
+def _neighbour(subject: Subject, belief: Belief, target: int) -> int | None:
+    """The next better on the front; where there is none, the next cheaper."""
+    front = outline_named(subject.recipe, belief)
+    targets = [] if front is None else front.targets.tolist()
+    if target not in targets or len(targets) < 2:
+        return _runner_up(belief, target)
+    place = targets.index(target)
+    return int(targets[place + 1] if place + 1 < len(targets) else targets[place - 1])
+
+
 def _why(subject: Subject, belief: Belief, best: Answer, runner_up: Answer | None) -> list[str]:
     goal = subject.problem.goal
     verb = "highest" if goal.sign > 0 else "lowest"
     count = len({int(one) for one in belief.targets.positions})
+    why = f"it has the {verb} expected {goal.metric} among those likely to meet the limits"
+    if goal.against is not None:
+        why = (
+            f"it is the knee of the front of {goal.metric} against {goal.against}: less {goal.against} loses much "
+            f"{goal.metric}, and more buys little"
+        )
     lines = [
-        f"Of {count:,} configurations it has the {verb} expected {goal.metric} among those likely to meet the limits."
+        f"Of {count:,} configurations {why}."
         if best.chance_feasible >= FEASIBLE
         else f"None of {count:,} configurations is likely to meet every limit; this one comes nearest."
     ]
@@ -83,7 +102,8 @@ def _why(subject: Subject, belief: Belief, best: Answer, runner_up: Answer | Non
     if subject.problem.space.interruptions_per_hour(dict(best.config)) > 0:
         lines.append("Its machines may be taken away: time and cost hold what interruptions are expected to add.")
     if runner_up is not None:
-        lines.append(_against(goal.metric, best, runner_up))
+        other = "the runner-up" if goal.against is None else "the next on the front"
+        lines.append(_against(other, (goal.metric, goal.against or COST, COST, TIME), best, runner_up))
     return lines
 
 
@@ -98,10 +118,10 @@ def _evidence(subject: Subject, best: Answer) -> str:
     return f"It was measured on {shares} of the data; its figures are predicted from {total} in all."
 
 
-def _against(goal: str, best: Answer, other: Answer) -> str:
-    shared = [one for one in (goal, COST, TIME) if one in best.estimates and one in other.estimates]
+def _against(name: str, metrics: tuple[str, ...], best: Answer, other: Answer) -> str:
+    shared = [one for one in metrics if one in best.estimates and one in other.estimates]
     parts = [_difference(one, best.estimates[one][0], other.estimates[one][0]) for one in dict.fromkeys(shared)]
-    said = f"Against the runner-up, a run of it has {', '.join(parts)}" if parts else "The runner-up is not measured"
+    said = f"Against {name}, a run of it has {', '.join(parts)}" if parts else f"Of {name} nothing is known"
     own, others = chance(best.chance_feasible), chance(other.chance_feasible)
     odds = (
         f"both meet the limits with probability {own}" if own == others else f"P(limits) is {own} instead of {others}"

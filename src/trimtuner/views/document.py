@@ -57,7 +57,7 @@ def goal_text(subject: Subject) -> str:
     """What is sought, in one line."""
     goal = subject.problem.goal
     limits = " and ".join(constraint.text for constraint in subject.problem.constraints)
-    return f"{goal.direction} {goal.metric}{f' with {limits}' if limits else ''}; method {subject.method}"
+    return f"{goal}{f' with {limits}' if limits else ''}; method {subject.method}"
 
 
 def asset(name: str) -> str:

@@ -38,7 +38,7 @@ def importance(subject: Subject) -> tuple[Importance, ...]:
     belief = subject.belief
     if belief is None:
         return ()
-    names = dict.fromkeys((belief.problem.goal.metric, *(c.metric for c in belief.problem.constraints), COST, TIME))
+    names = dict.fromkeys((*belief.problem.metrics, COST, TIME))
     positions = np.unique(np.linspace(0, len(belief.pool) - 1, min(len(belief.pool), _ASKED_AT_MOST)).astype(np.int64))
     places = Places(belief.pool, positions, np.full(len(positions), 1.0))
     groups = _groups(belief, positions)

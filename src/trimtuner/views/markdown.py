@@ -70,7 +70,11 @@ def _front(subject: Subject) -> list[str]:
     return (
         ["There is only one number to each configuration: nothing to trade."]
         if view is None
-        else [_written(front_table(view))]
+        else [
+            _written(front_table(view)),
+            "What is predicted counts with the unfavourable ends of its 90 % intervals. At the knee the front turns: "
+            "what is paid beyond it buys less.",
+        ]
     )
 
 

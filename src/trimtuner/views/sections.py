@@ -20,7 +20,7 @@ from trimtuner.views.progress import progress
 from trimtuner.views.spend import Spend, forecast_text, spend
 from trimtuner.views.subject import Subject
 from trimtuner.views.tables import Table, answer_table, calibration_table, changes_table, front_table
-from trimtuner.views.tradeoff import FEASIBLE, tradeoff
+from trimtuner.views.tradeoff import FEASIBLE, Tradeoff, tradeoff
 from trimtuner.views.trials import counts_by_state, timeline
 from trimtuner.views.trust import Trust, trust
 from trimtuner.views.words import changed, count_of, metric, sentence, usd
@@ -90,8 +90,8 @@ def tradeoff_section(subject: Subject) -> str:
     front = sum(point.is_on_front for point in view.points)
     lead = (
         f"{feasible:,} of the {count_of(len(view.points), 'configuration')} shown {_likely(subject)}; of these, "
-        f"{front:,} cannot be beaten in both by another. Pick a point (click, or focus the picture and use the arrow "
-        "keys) to see its configuration."
+        f"{front:,} cannot be beaten in both by another{_knee(view)}. Pick a point (click, or focus the picture and "
+        "use the arrow keys) to see its configuration."
     )
     left_out = f" {view.left_out:,} of less interest are not drawn." if view.left_out else ""
     elsewhere = [c.text for c in subject.problem.constraints if c.metric not in (view.x_metric, view.y_metric)]
@@ -211,6 +211,15 @@ def _calibration(view: Trust) -> str:
 
 def _likely(subject: Subject) -> str:
     return "are likely to meet the limits" if subject.problem.constraints else "are likely to run"
+
+
+def _knee(view: Tradeoff) -> str:
+    """Such as ``, and their knee is at 0.03 USD and accuracy 0.95``."""
+    if view.knee is None or view.knee.on_front is None:
+        return ""
+    price, quality = view.knee.on_front
+    told = f"{view.x_metric} {metric(view.x_metric, price)} and {view.y_metric} {metric(view.y_metric, quality)}"
+    return f" (what is predicted counts with the unfavourable ends of its 90 % intervals); the knee is at {told}"
 
 
 def _listed(found: Table, class_: str = "plain") -> str:

@@ -88,11 +88,12 @@ def _forecast(subject: Subject, mean_usd: float | None) -> Forecast:
     if subject.money.left is not None and mean_usd:
         left["money"] = subject.money.left / mean_usd
     if subject.limits.trials is not None:
-        left["trials"] = float(max(subject.limits.trials - subject.history.next_number, 0))
+        asked = len(subject.history.made) + len(subject.history.pending)
+        left["trials"] = float(max(subject.limits.trials - asked, 0))
     pace = _seconds_between_ends(subject)
     if subject.limits.seconds is not None and pace:
-        used = sum(outcome.time or 0.0 for outcome in subject.history.outcomes)
-        each = used / max(len(subject.history.outcomes), 1)
+        used = sum(outcome.time or 0.0 for outcome in subject.history.made)
+        each = used / max(len(subject.history.made), 1)
         left["time"] = max(subject.limits.seconds - used, 0.0) / each if each else 0.0
     if not left:
         return Forecast(None, None, None)

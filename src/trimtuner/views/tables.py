@@ -51,7 +51,7 @@ def answer_table(view: Answers) -> Table:
     lines += [[name, *(estimate(name, one.estimates.get(name)) for one in columns)] for name in metrics]
     lines += [[f"P({limit})", *(chance(one.chances[limit]) for one in columns)] for limit in limits]
     lines.append(["P(runs, all limits)", *(chance(one.chance_feasible) for one in columns)])
-    return Table(["", word, "runner-up"][: len(columns) + 1], lines)
+    return Table(["", word, view.beside][: len(columns) + 1], lines)
 
 
 def changes_table(view: Progress, goal: Goal) -> Table:
@@ -66,18 +66,19 @@ def changes_table(view: Progress, goal: Goal) -> Table:
 
 def front_table(view: Tradeoff) -> Table:
     """View 4: the Pareto front, the cheapest first."""
-    front = sorted((point for point in view.points if point.is_on_front), key=lambda point: point.x)
     lines = [
         [
-            metric(view.x_metric, point.x),
-            metric(view.y_metric, point.y),
+            metric(view.x_metric, point.on_front[0]),
+            metric(view.y_metric, point.on_front[1]),
             chance(point.chance),
             "measured" if point.is_tested else "predicted",
+            "knee" if point.is_knee else "",
             placed(point.config, point.fraction),
         ]
-        for point in front
+        for point in view.front
+        if point.on_front is not None
     ]
-    return Table([view.x_metric, view.y_metric, "P(limits)", "figures are", "configuration"], lines)
+    return Table([view.x_metric, view.y_metric, "P(limits)", "figures are", "", "configuration"], lines)
 
 
 def curve_table(view: Curves, fractions: tuple[float, ...]) -> Table:

@@ -1,4 +1,8 @@
-"""View 4: accuracy against cost where it counts: what was tested there, what is predicted, and the Pareto front."""
+"""View 4: accuracy against cost where it counts: what was tested there, what is predicted, and the Pareto front.
+
+Forecasts are shown at their medians, where with even chances they lie on a limit; on the front they count with the
+unfavourable ends of their intervals (see decisions.front).
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trimtuner.arrays import Booleans, Floats, Positions
+from trimtuner.arrays import Floats, Positions
 from trimtuner.decisions.belief import Belief
+from trimtuner.decisions.front import LIKELY as FEASIBLE
+from trimtuner.decisions.front import Outline, kept_values
 from trimtuner.problem.expressions import Value
-from trimtuner.problem.problem import COST, TIME
+from trimtuner.tuning.front import outline_named
 from trimtuner.views.subject import Subject
 
 _SHOWN_AT_MOST = 1200
 _BEST_SHOWN = 300
-FEASIBLE = 0.5  # more likely than not
+
+__all__ = ["FEASIBLE", "Point", "Tradeoff", "tradeoff"]
 
 
 @dataclass(frozen=True)
@@ -28,8 +35,14 @@ class Point:
     y: float
     chance: float  # that it runs and meets every limit
     is_tested: bool  # at this very fraction: then x and y are measurements
-    is_on_front: bool
+    on_front: tuple[float, float] | None  # x and y as they count there; None: another beats it in both
+    is_knee: bool
     is_recommended: bool
+
+    @property
+    def is_on_front(self) -> bool:
+        """Whether it cannot be had better without paying more."""
+        return self.on_front is not None
 
 
 @dataclass(frozen=True)
@@ -43,57 +56,34 @@ class Tradeoff:
     x_limits: tuple[tuple[str, float], ...]  # constraint as written, its limit
     y_limits: tuple[tuple[str, float], ...]
 
+    @property
+    def front(self) -> tuple[Point, ...]:
+        """The points on the front, the cheapest first."""
+        return tuple(sorted((one for one in self.points if one.on_front), key=lambda one: one.on_front or (0.0, 0.0)))
+
+    @property
+    def knee(self) -> Point | None:
+        """Where the front turns, if there is one."""
+        return next((point for point in self.points if point.is_knee), None)
+
 
 def tradeoff(subject: Subject) -> Tradeoff | None:
     """The view; nothing before something was measured, or where only one metric is known."""
     belief = subject.belief
     if belief is None:
         return None
-    goal = subject.problem.goal
-    axes = _axes(belief)
-    if axes is None:
+    front = outline_named(subject.recipe, belief)
+    if front is None:
         return None
-    x_metric, y_metric = axes
-    x, y = _values(belief, x_metric), _values(belief, y_metric)
-    chance = belief.feasible_at_targets
-    y_sign = goal.sign if y_metric == goal.metric else 1.0
-    front = _front(x, y_sign * y, chance >= FEASIBLE)
-    shown = _interesting(belief, front, subject.recommended_target)
-    on_front = frozenset(front.tolist())
-    points = tuple(_point(belief, one, x, y, on_front, subject.recommended_target) for one in shown.tolist())
+    x_metric, y_metric = front.axes.price, front.axes.quality
+    x, y = kept_values(belief, x_metric, 0.0), kept_values(belief, y_metric, 0.0)
+    shown = _interesting(belief, front.targets, subject.recommended_target)
+    points = tuple(_point(belief, one, x, y, front, subject.recommended_target) for one in shown.tolist())
     limits = {
         metric: tuple((c.text, c.limit) for c in subject.problem.constraints if c.metric == metric)
         for metric in (x_metric, y_metric)
     }
     return Tradeoff(x_metric, y_metric, points, len(x) - len(points), limits[x_metric], limits[y_metric])
-
-
-def _axes(belief: Belief) -> tuple[str, str] | None:
-    """What is paid, and what one gets: for the least cost, the metric that must be good enough."""
-    goal = belief.problem.goal.metric
-    paid = COST if belief.quantity_name(COST) in belief.quantities else TIME
-    if goal not in (COST, TIME):
-        return (paid, goal) if belief.quantity_name(paid) in belief.quantities else None
-    limited = [c.metric for c in belief.problem.constraints if c.metric not in (COST, TIME)]
-    return (goal, limited[0]) if limited else None
-
-
-def _values(belief: Belief, metric: str) -> Floats:
-    """What was measured, else the median of what is predicted: with even chances it lies on its limit."""
-    values = belief.quantity_of(metric).transform.inverse(belief.predict(metric, belief.targets).mean).copy()
-    for target, measurement in belief.measured_targets.items():
-        if metric in measurement.metrics:
-            values[target] = measurement.metrics[metric]
-    return values
-
-
-def _front(x: Floats, y: Floats, is_feasible: Booleans) -> Positions:
-    """Of the feasible ones, those that no other beats in both: from the cheapest on, whatever is better than before."""
-    candidates = np.nonzero(is_feasible & np.isfinite(x) & np.isfinite(y))[0]
-    order = candidates[np.lexsort((-y[candidates], x[candidates]))]
-    best = np.maximum.accumulate(y[order]) if len(order) else y[order]
-    is_better = np.r_[True, y[order][1:] > best[:-1]] if len(order) else np.zeros(0, dtype=bool)
-    return np.asarray(order[is_better])
 
 
 def _interesting(belief: Belief, front: Positions, recommended: int | None) -> Positions:
@@ -109,9 +99,8 @@ def _interesting(belief: Belief, front: Positions, recommended: int | None) -> P
     return np.unique(np.concatenate([front, best, tested, own, rest]))
 
 
-def _point(
-    belief: Belief, target: int, x: Floats, y: Floats, on_front: frozenset[int], recommended: int | None
-) -> Point:
+def _point(belief: Belief, target: int, x: Floats, y: Floats, front: Outline, recommended: int | None) -> Point:
+    place = next(iter(np.nonzero(front.targets == target)[0].tolist()), None)
     position, fraction = int(belief.targets.positions[target]), float(belief.targets.fractions[target])
     return Point(
         config=belief.pool.configuration(position),
@@ -120,6 +109,7 @@ def _point(
         y=float(y[target]),
         chance=belief.feasible_at(target),
         is_tested=target in belief.measured_targets,
-        is_on_front=target in on_front,
+        on_front=None if place is None else (float(front.prices[place]), float(front.qualities[place])),
+        is_knee=place is not None and place == front.knee,
         is_recommended=target == recommended,
     )

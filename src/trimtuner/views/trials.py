@@ -9,7 +9,6 @@ from pathlib import Path
 
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Outcome, Trial
-from trimtuner.problem.problem import COST, TIME
 from trimtuner.records import Attempt
 from trimtuner.views.subject import Subject
 from trimtuner.views.words import machines
@@ -51,9 +50,7 @@ class Row:
 
 def told_metrics(subject: Subject) -> tuple[str, ...]:
     """The goal and what is limited, besides cost and time, which every trial has."""
-    problem = subject.problem
-    names = dict.fromkeys((problem.goal.metric, *(constraint.metric for constraint in problem.constraints)))
-    return tuple(name for name in names if name not in (COST, TIME))
+    return subject.problem.reported_metrics
 
 
 def timeline(subject: Subject) -> tuple[Bar, ...]:

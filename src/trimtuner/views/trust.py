@@ -115,7 +115,7 @@ def _without(subject: Subject, left_out: list[Outcome]) -> Belief | None:
 
 def _check(belief: Belief, outcome: Outcome, checks: dict[str, list[Check]], chances: list[tuple[float, bool]]) -> None:
     problem = belief.problem
-    names = dict.fromkeys((problem.goal.metric, *(c.metric for c in problem.constraints), COST))
+    names = dict.fromkeys((*problem.metrics, COST))
     for measurement in outcome.measurements:
         if measurement.fraction not in problem.space.fractions:
             continue

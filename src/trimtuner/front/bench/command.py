@@ -34,7 +34,9 @@ def paper(
     results: Annotated[
         Path, typer.Option("--cache", help="Finished searches, one a line: a run that was ended goes on from there.")
     ] = Path(".trimtuner-bench/paper.jsonl"),
-    jobs: Annotated[int, typer.Option(min=1, help="Searches to run side by side.")] = os.cpu_count() or 1,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Searches to run side by side.", show_default="one a core")
+    ] = os.cpu_count() or 1,
     only: Annotated[
         list[str] | None,
         typer.Option(

@@ -41,7 +41,7 @@ def list_(
     max_price: Annotated[float | None, typer.Option(help="At most so many USD per hour, on demand.")] = None,
     sort: Annotated[str, typer.Option(help="By price, type, vcpus or memory.")] = "price",
     file: Annotated[Path | None, typer.Option(help="A CSV of your own instead of what is built in.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For scripts.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="A catalogue that a job file can name.")] = False,
 ) -> None:
     """List machines and their prices; warnings go to standard error."""
@@ -66,7 +66,7 @@ def update(
     output: Annotated[Path, typer.Option(help="The CSV to write; name it in the job file: 'catalog: prices.csv'.")],
     provider: Annotated[str | None, typer.Argument(help="aws, azure or gcp.", metavar="PROVIDER")] = None,
     region: Annotated[
-        str | None, typer.Option(help="[default: us-east-1 of aws, eastus of azure, us-central1 of gcp]")
+        str | None, typer.Option(help="Whose prices. [default: us-east-1 of aws, eastus of azure, us-central1 of gcp]")
     ] = None,
     vm_type: Annotated[str | None, typer.Option("--type", help="Only types like this, such as 'g5.*'.")] = None,
     from_csv: Annotated[

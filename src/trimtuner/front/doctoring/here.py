@@ -80,12 +80,12 @@ def check_size(job: Job) -> Iterator[Check]:
     cores, memory = os.cpu_count() or 1, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GIB
     most = max(cloud.vms[one.vm_type].vcpus * one.vm_count for one in cloud.clusters)
     largest = max(cloud.vms[one.vm_type].memory_gib for one in cloud.clusters)
-    yield _compared("cores", cores, most * job.engine.parallel, "vCPUs side by side at most")
-    yield _compared("memory", memory, largest * job.engine.parallel, "GiB side by side at most")
+    yield _compared("cores", cores, most * job.engine.parallel, "vCPUs")
+    yield _compared("memory", memory, largest * job.engine.parallel, "GiB")
 
 
-def _compared(name: str, here: float, wanted: float, words: str) -> Check:
-    text = f"{here:.0f} here; the job may ask for {wanted:.0f} {words}"
+def _compared(name: str, here: float, wanted: float, unit: str) -> Check:
+    text = f"{here:.0f} {unit} here; trials side by side may ask for {wanted:.0f} {unit} in all"
     if here >= wanted:
         return fine(name, text)
     return warning(name, text, "larger choices are measured as slow as this machine; offer smaller ones, or rent them")

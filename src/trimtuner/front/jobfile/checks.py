@@ -8,17 +8,19 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 
-from trimtuner.errors import InputError
+from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.front.catalog.ages import age_warnings
 from trimtuner.front.jobfile.commands import Word
 from trimtuner.front.jobfile.faults import one_printable_line
 from trimtuner.front.jobfile.job import Job, problem_of
 from trimtuner.front.jobfile.space_section import MACHINE_PLACEHOLDERS
+from trimtuner.front.learning import earlier_of, is_made
 from trimtuner.problem.parameters import Choice
 from trimtuner.problem.problem import COST, TIME
 from trimtuner.records import Address
 
 _LOOKS_SECRET = re.compile(r"(^|_)(key|token|secret|password|passwd|credentials?)(_|$)", re.IGNORECASE)
+_SCRIPT = re.compile(r"[\w./-]+\.(py|sh|R|jl|pl|ipynb)")
 
 
 def errors_of(job: Job, cheapest_usd: float | None) -> tuple[str, ...]:
@@ -52,6 +54,16 @@ def _errors(job: Job, cheapest_usd: float | None) -> Iterator[str]:
         job.search.recipe.check(problem_of(job))
     except InputError as error:
         yield f"search.method: {job.search.method} refuses this job: {error}"
+    if job.search.learn_from:
+        yield from _learning_errors(job)
+
+
+def _learning_errors(job: Job) -> Iterator[str]:
+    try:
+        if not is_made(job):
+            earlier_of(job)
+    except TrimTunerError as error:
+        yield str(error)
 
 
 def _budget_warnings(job: Job, dearest_usd: float | None) -> Iterator[str]:
@@ -95,6 +107,14 @@ def _command_warnings(job: Job) -> Iterator[str]:
                 f"run.command: where {missing[0]} has no value its word is left out, and {before!r} would stay alone; "
                 f"write both in one word: '{before}={{{missing[0]}}}'"
             )
+    if job.engine.type != "replay":  # which runs no command
+        yield from _missing_files(job)
+
+
+def _missing_files(job: Job) -> Iterator[str]:
+    for word in job.run.command[1:]:
+        if _SCRIPT.fullmatch(word) and not os.path.isfile(job.run.working_directory / word):
+            yield f"run.command: there is no file {word!r} in {job.run.working_directory}"
     if not _is_program_found(job):
         yield f"run.command: the program {job.run.command[0]!r} is not found on this machine"
 

@@ -30,8 +30,8 @@ from trimtuner.problem.catalog import (
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.vms import MARKETS, VM, Market, Spot
 
-_CATALOGS = (BUILT_IN, *DEFAULT_REGIONS)
-_VM_KEYS = (
+CATALOGS = (BUILT_IN, *DEFAULT_REGIONS)
+VM_KEYS = (
     *("vcpus", "memory_gib", "price_per_hour", "gpus", "spot_price_per_hour"),
     "spot_interruptions_per_hour",
 )
@@ -86,11 +86,11 @@ def _known(section: Section, folder: Path) -> dict[str, VM]:
 
 
 def _is_built_in(field: Field) -> bool:
-    return isinstance(field.node, ScalarNode) and field.node.value in _CATALOGS
+    return isinstance(field.node, ScalarNode) and field.node.value in CATALOGS
 
 
 def _catalog(field: Field, section: Section, folder: Path) -> Mapping[str, VM]:
-    name = field.text(f"{', '.join(_CATALOGS)} or the path of a CSV")
+    name = field.text(f"{', '.join(CATALOGS)} or the path of a CSV")
     listings = _listings(field, name, folder)
     usual = DEFAULT_REGIONS.get(provider_named(name) or "")
     region = section.read("region", lambda one: one.text("the name of a region such as us-east-1"), usual)
@@ -104,7 +104,7 @@ def _listings(field: Field, name: str, folder: Path) -> tuple[Listing, ...]:
         return built_in_listings(provider)
     if not name.lower().endswith(".csv"):
         raise field.fault(
-            f"{shortened(name)} is neither 'builtin' nor the path of a CSV{nearest(name, _CATALOGS)}"
+            f"{shortened(name)} is neither 'builtin' nor the path of a CSV{nearest(name, CATALOGS)}"
             f" (built in: {', '.join(DEFAULT_REGIONS)})"
         )
     if not os.path.isfile(folder / name):  # unlike Path.is_file, also for a name that is too long
@@ -131,7 +131,7 @@ def _vms(field: Field) -> dict[str, VM]:
     for name, one in section:
         with field.faults.collecting(section.line(name)):
             check_vm_name(name)
-            found[name] = _vm(one.section(_VM_KEYS, _VM_EXAMPLE))
+            found[name] = _vm(one.section(VM_KEYS, _VM_EXAMPLE))
     return found
 
 

@@ -9,7 +9,7 @@ from trimtuner.front.jobfile.fields import shortened
 from trimtuner.front.jobfile.job import Job, Json
 from trimtuner.problem.cloud import Cloud, Cluster
 from trimtuner.problem.parameters import Choice, Int, Parameter
-from trimtuner.problem.problem import Constraint
+from trimtuner.problem.problem import Constraint, Goal
 from trimtuner.tuning.recipes import METHODS
 
 _VERSION = 1
@@ -20,7 +20,7 @@ def definition_of(job: Job) -> dict[str, Json]:
     """The problem and who searches it: not where it runs, nor what it may spend. Order is part of it."""
     return {
         "version": _VERSION,
-        "goal": {job.goal.direction: job.goal.metric},
+        "goal": _goal(job.goal),
         "constraints": [_constraint(constraint) for constraint in job.constraints],
         "fractions": [*job.space.fractions],
         "snapshots": job.space.snapshots,
@@ -28,6 +28,8 @@ def definition_of(job: Job) -> dict[str, Json]:
         "method": job.search.method,
         "options": _options(job),
         "seed": job.search.seed,
+        # Only where there is any, so that studies of before are still the same.
+        **({"learn_from": [*job.search.learn_from]} if job.search.learn_from else {}),
     }
 
 
@@ -37,6 +39,11 @@ def differences(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[str]:
     if len(found) <= _MOST_DIFFERENCES:
         return found
     return [*found[:_MOST_DIFFERENCES], f"and {len(found) - _MOST_DIFFERENCES} more"]
+
+
+def _goal(goal: Goal) -> dict[str, Json]:
+    wanted: dict[str, Json] = {goal.direction: goal.metric}
+    return wanted if goal.against is None else {**wanted, "minimize": goal.against}
 
 
 def _constraint(constraint: Constraint) -> dict[str, Json]:

@@ -26,19 +26,19 @@ ENGINE_KEYS: dict[EngineType, tuple[str, ...]] = {
 }
 
 _TYPES = tuple(ENGINE_KEYS)
-_MOST_PARALLEL = 1000
-_MOST_DISK_GIB = 65536
-_FASTEST = 1e9
+MOST_PARALLEL = 1000
+MOST_DISK_GIB = 65536
+FASTEST = 1e9
 # What AWS calls its things: letters, digits and a few signs. A text that is none of these is a mistake, or worse.
-_AWS_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9+=,.@_-]{0,127}")
-_ADDRESS = re.compile(r"auto|(ray://)?[A-Za-z0-9.\[\]:-]{1,255}")
+AWS_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9+=,.@_-]{0,127}")
+RAY_ADDRESS = re.compile(r"auto|(ray://)?[A-Za-z0-9.\[\]:-]{1,255}")
 
 
 def read_engine(field: Field, folder: Path) -> EngineChoice:
     """The section ``engine``."""
     section = field.section(SECTIONS["engine"], "a mapping such as {type: local, parallel: 2}")
     kind: EngineType = section.read("type", lambda one: one_of(one, _TYPES), "local")
-    parallel = section.read("parallel", lambda one: one.whole_number("a number of trials", 1, _MOST_PARALLEL), 1)
+    parallel = section.read("parallel", lambda one: one.whole_number("a number of trials", 1, MOST_PARALLEL), 1)
     _refuse_keys_of_others(section, kind)
     return EngineChoice(kind, parallel, _READERS[kind](section, folder))
 
@@ -74,7 +74,7 @@ def _aws(section: Section, folder: Path) -> Settings:
         security_groups=section.read("security_groups", _aws_names, ()),
         subnet=section.read("subnet", _aws_name, None),
         instance_profile=section.read("instance_profile", _aws_name, None),
-        disk_gib=section.read("disk_gib", lambda one: one.whole_number("a size in GiB", 1, _MOST_DISK_GIB), None),
+        disk_gib=section.read("disk_gib", lambda one: one.whole_number("a size in GiB", 1, MOST_DISK_GIB), None),
         connect_to=section.read("connect_to", lambda one: one_of(one, ("public", "private")), usual.connect_to),
         ssh_config=section.read("ssh_config", lambda one: _path(one, folder), None),
         setup=section.read("setup", _words, ()),
@@ -90,7 +90,7 @@ def _aws(section: Section, folder: Path) -> Settings:
 
 def _replay(section: Section, folder: Path) -> Settings:
     table = section.required("table", lambda one: _table(one, folder), "table: digits (see 'trimtuner tables')")
-    pace = section.read("pace", lambda one: one.number("how many times faster", above=0, most=_FASTEST), 1000.0)
+    pace = section.read("pace", lambda one: one.number("how many times faster", above=0, most=FASTEST), 1000.0)
     return ReplaySettings(table or "", float(pace))
 
 
@@ -104,14 +104,14 @@ _READERS: dict[EngineType, Callable[[Section, Path], Settings]] = {
 
 def _address(field: Field) -> str:
     text = field.text("the address of a Ray cluster, such as auto or 10.0.0.7:6379")
-    if not _ADDRESS.fullmatch(text):
+    if not RAY_ADDRESS.fullmatch(text):
         raise field.wrong("the address of a Ray cluster, such as auto or 10.0.0.7:6379")
     return text
 
 
 def _aws_name(field: Field) -> str:
     text = field.text("a name as AWS gives it")
-    if not _AWS_NAME.fullmatch(text):
+    if not AWS_NAME.fullmatch(text):
         raise field.wrong("a name as AWS gives it, such as eu-west-1, ami-0abc1234 or sg-0abc1234")
     return text
 

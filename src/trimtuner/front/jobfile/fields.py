@@ -38,7 +38,7 @@ SECTIONS: Mapping[str, tuple[str, ...]] = {
         *("key_file", "security_groups", "subnet", "instance_profile", "disk_gib", "connect_to", "ssh_config"),
         *("setup", "exclude", "ready_within", "look_in"),
     ),
-    "search": ("method", "options", "seed", "stop"),
+    "search": ("method", "options", "seed", "stop", "learn_from"),
 }
 
 # Our words, and those of neighbouring tools for the same thing.

@@ -86,6 +86,7 @@ class Search:
     options: Mapping[str, Value] = field(default_factory=dict)
     seed: int = 0
     stop: Stop | None = None  # besides the budget
+    learn_from: tuple[str, ...] = ()  # job files of earlier studies, as written
 
     @property
     def recipe(self) -> Recipe:
@@ -129,7 +130,7 @@ def problem_of(job: Job) -> Problem:
     return Problem.of(
         job.space,
         maximize=job.goal.metric if is_maximized else None,
-        minimize=None if is_maximized else job.goal.metric,
+        minimize=job.goal.against if is_maximized else job.goal.metric,
         constraints=[constraint.text for constraint in job.constraints],
         budget=job.budget.money,
     )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
-from trimtuner.errors import InputError
 from trimtuner.front.jobfile.commands import Word
 from trimtuner.front.jobfile.engine_section import read_engine
 from trimtuner.front.jobfile.faults import Fault, Faults, JobFileError, one_printable_line
-from trimtuner.front.jobfile.fields import ROOT, SECTIONS, Field, Section, shortened
+from trimtuner.front.jobfile.fields import ROOT, SECTIONS, Field, Section
 from trimtuner.front.jobfile.job import Budget, EngineChoice, Job, Run, Search, problem_of
+from trimtuner.front.jobfile.names import check_name
 from trimtuner.front.jobfile.problem_section import read_budget, read_constraints, read_goal
 from trimtuner.front.jobfile.run_section import read_run
 from trimtuner.front.jobfile.search_section import read_search
@@ -20,8 +19,6 @@ from trimtuner.front.jobfile.tree import tree_of
 from trimtuner.records import Address
 
 LARGEST_FILE = 2**20  # bytes
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def load_job(path: Path) -> Job:
@@ -33,15 +30,6 @@ def load_job(path: Path) -> Job:
         if job is not None and not faults:
             return job
     raise faults.error(path)
-
-
-def check_name(name: str) -> str:
-    """The name of a study, if it is one that is safe wherever a name is shown or stored."""
-    if not _NAME.fullmatch(name):
-        raise InputError(
-            f"{shortened(name)} is no name for a study; use 1 to 64 letters, digits and . _ -, the first no sign"
-        )
-    return name
 
 
 def _content(path: Path) -> bytes:

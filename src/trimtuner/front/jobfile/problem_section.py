@@ -8,29 +8,29 @@ from trimtuner.front.jobfile.fields import SECTIONS, Field, shortened
 from trimtuner.front.jobfile.job import Budget
 from trimtuner.front.jobfile.quantities import duration, money
 from trimtuner.front.jobfile.tree import ScalarNode
-from trimtuner.problem.problem import COST, TIME, Constraint, Direction, Goal
+from trimtuner.problem.problem import Constraint, Direction, Goal, goal_of
 
-_METRIC = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+METRIC_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _DIRECTIONS: tuple[Direction, ...] = ("maximize", "minimize")
-_LONGEST_CONSTRAINT = 200
-_MOST_TRIALS = 1_000_000
+LONGEST_CONSTRAINT = 200
+MOST_TRIALS = 1_000_000
 
 
 def read_goal(field: Field) -> Goal:
     """The section ``goal``."""
     section = field.section(SECTIONS["goal"], "a mapping such as {maximize: accuracy}")
-    given = [direction for direction in _DIRECTIONS if direction in section]
-    if len(given) != 1:
-        raise field.fault("give one goal, {maximize: accuracy} or {minimize: cost}")
-    metric = _metric(section.field(given[0]))
-    if given[0] == "maximize" and metric in (COST, TIME):
-        raise field.fault(f"{metric} is to be small; write {{minimize: {metric}}}")
-    return Goal(metric, given[0])
+    named = {direction: _metric(section.field(direction)) for direction in _DIRECTIONS if direction in section}
+    if not named:
+        raise field.fault(
+            "give a goal, {maximize: accuracy} or {minimize: cost}; both for the best accuracy at every cost"
+        )
+    with field.blamed():
+        return goal_of(named.get("maximize"), named.get("minimize"))
 
 
 def _metric(field: Field) -> str:
     metric = field.text("the name of a metric, such as accuracy")
-    if not _METRIC.fullmatch(metric):
+    if not METRIC_NAME.fullmatch(metric):
         raise field.fault(f"{shortened(metric)} is no name for a metric; use letters, digits and underscores")
     if metric == "fraction":
         raise field.fault("'fraction' is the share of the data, not a metric")
@@ -45,8 +45,8 @@ def read_constraints(field: Field) -> tuple[Constraint, ...]:
     for item in field.items("a list of texts such as ['cost <= 0.10 USD', 'time <= 20min']"):
         with field.faults.collecting(item.line):
             text = item.text("a text such as 'cost <= 0.10 USD'")
-            if len(text) > _LONGEST_CONSTRAINT:
-                raise item.fault(f"more than {_LONGEST_CONSTRAINT} characters")
+            if len(text) > LONGEST_CONSTRAINT:
+                raise item.fault(f"more than {LONGEST_CONSTRAINT} characters")
             found.append(Constraint.parse(text))
     return tuple(found)
 
@@ -59,5 +59,5 @@ def read_budget(field: Field) -> Budget:
     return Budget(
         section.read("money", money, None),
         section.read("time", duration, None),
-        section.read("trials", lambda one: one.whole_number("a number of trials", 1, _MOST_TRIALS), None),
+        section.read("trials", lambda one: one.whole_number("a number of trials", 1, MOST_TRIALS), None),
     )

@@ -8,14 +8,14 @@ from trimtuner.front.jobfile.fields import Field
 from trimtuner.front.jobfile.tree import ScalarNode
 from trimtuner.problem.problem import COST, TIME, parse_quantity
 
-_LONGEST_QUANTITY = 60  # characters
+LONGEST_QUANTITY = 60  # characters
 _LONGEST_SECONDS = 365 * 86400.0
-_MOST_MONEY = 1e9  # USD
+MOST_MONEY = 1e9  # USD
 _MOST_MEMORY = 2**50  # bytes
 
 _QUOTIENT = re.compile(r"\s*(?P<over>[0-9]{1,12})\s*/\s*(?P<under>[0-9]{1,12})\s*")
 _MEMORY = re.compile(r"\s*(?P<number>[0-9]{1,15}(\.[0-9]{1,9})?)\s*(?P<unit>[A-Za-z]+)\s*")
-_BYTES = {
+BYTES = {
     "B": 1,
     "kB": 10**3,
     "MB": 10**6,
@@ -32,8 +32,8 @@ def money(field: Field) -> float:
     """USD above 0: ``25 USD``, ``50 cents`` or a plain number."""
     wanted = "an amount of money such as 25 USD"
     if _is_number(field):
-        return float(field.number(wanted, above=0, most=_MOST_MONEY))
-    return _quantity(field, COST, wanted, _MOST_MONEY)
+        return float(field.number(wanted, above=0, most=MOST_MONEY))
+    return _quantity(field, COST, wanted, MOST_MONEY)
 
 
 def duration(field: Field) -> float:
@@ -49,10 +49,10 @@ def memory(field: Field) -> int:
     match = _MEMORY.fullmatch(text)
     if match is None:
         raise field.wrong("an amount of memory such as 4GiB, or vm for that of the VM type")
-    if match["unit"] not in _BYTES:
-        hint = {unit.lower(): f"; did you mean {unit!r}?" for unit in _BYTES}.get(match["unit"].lower(), "")
-        raise field.fault(f"unknown unit {match['unit']!r}; memory takes {', '.join(_BYTES)}{hint}")
-    amount = int(float(match["number"]) * _BYTES[match["unit"]])
+    if match["unit"] not in BYTES:
+        hint = {unit.lower(): f"; did you mean {unit!r}?" for unit in BYTES}.get(match["unit"].lower(), "")
+        raise field.fault(f"unknown unit {match['unit']!r}; memory takes {', '.join(BYTES)}{hint}")
+    amount = int(float(match["number"]) * BYTES[match["unit"]])
     if not 0 < amount <= _MOST_MEMORY:
         raise field.wrong("an amount of memory above 0 and at most 1024TiB")
     return amount
@@ -78,7 +78,7 @@ def _quotient(field: Field, wanted: str) -> float:
 
 def _quantity(field: Field, metric: str, wanted: str, most: float) -> float:
     text = field.text(wanted)
-    if len(text) > _LONGEST_QUANTITY:
+    if len(text) > LONGEST_QUANTITY:
         raise field.wrong(wanted)
     value = parse_quantity(metric, text, field.where)
     if not 0 < value <= most:
@@ -92,4 +92,4 @@ def _is_number(field: Field) -> bool:
 
 
 def _written(field: Field) -> str:
-    return field.node.text[:_LONGEST_QUANTITY] if isinstance(field.node, ScalarNode) else ""
+    return field.node.text[:LONGEST_QUANTITY] if isinstance(field.node, ScalarNode) else ""

@@ -23,10 +23,10 @@ from trimtuner.problem.history import PREEMPTED
 DEFAULT_RETRIES: Mapping[str, int] = {PREEMPTED: 2}  # the one failure that is nobody's fault
 RETRIED_KINDS = (PREEMPTED, EXIT, SIGNAL, OUT_OF_MEMORY, TIMEOUT, LOST, UNAVAILABLE)
 
-_MOST_RETRIES = 20
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_SECRET_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,127}")  # in capitals, so that few secrets pass for a name
-_OURS = "TRIMTUNER_"
+MOST_RETRIES = 20
+VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+SECRET_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,127}")  # in capitals, so that few secrets pass for a name
+OUR_PREFIX = "TRIMTUNER_"
 _COMMAND = "a list of words such as [python, train.py, '--lr={learning_rate}']"
 
 
@@ -87,7 +87,7 @@ def _secrets(field: Field) -> tuple[str, ...]:
     names: list[str] = []
     for item in field.items("a list"):
         text = item.node.value if isinstance(item.node, ScalarNode) else None
-        if not isinstance(text, str) or not _SECRET_NAME.fullmatch(text):
+        if not isinstance(text, str) or not SECRET_NAME.fullmatch(text):
             raise item.fault(
                 "not the name of an environment variable in capitals, such as WANDB_API_KEY (what stands here is not "
                 "shown, in case it is a secret); values never stand in a job file, set them in the environment"
@@ -107,10 +107,10 @@ def _environment(field: Field, secrets: tuple[str, ...]) -> dict[str, str]:
 
 
 def _check_variable(name: str, secrets: tuple[str, ...]) -> None:
-    if not _VARIABLE.fullmatch(name):
+    if not VARIABLE_NAME.fullmatch(name):
         raise InputError(f"{shortened(name)} is no name for an environment variable")
-    if name.startswith(_OURS):
-        raise InputError(f"{name} begins with {_OURS}, which is how trials are found again; choose another name")
+    if name.startswith(OUR_PREFIX):
+        raise InputError(f"{name} begins with {OUR_PREFIX}, which is how trials are found again; choose another name")
     if name in secrets:
         raise InputError(f"{name} is among the secrets; leave it out here, so that its value stands in no file")
 
@@ -126,7 +126,7 @@ def _memory(field: Field, offer: Offer) -> Memory:
 def _retries(field: Field) -> dict[str, int]:
     section = field.section(RETRIED_KINDS, "a mapping from a kind of failure to a count, such as {preempted: 2}")
     counts = {
-        kind: section.read(kind, lambda one: one.whole_number("a count", 0, _MOST_RETRIES), 0) for kind in section.keys
+        kind: section.read(kind, lambda one: one.whole_number("a count", 0, MOST_RETRIES), 0) for kind in section.keys
     }
     return {**DEFAULT_RETRIES, **counts}
 

@@ -12,7 +12,8 @@ from trimtuner.problem.expressions import Value
 from trimtuner.tuning.methods import split_text
 from trimtuner.tuning.recipes import METHODS
 
-_STOP_KEYS = ("little_improvement", "not_worth_its_price")
+MOST_EARLIER = 20
+STOP_KEYS = ("little_improvement", "not_worth_its_price")
 
 
 def read_search(field: Field) -> Search:
@@ -23,7 +24,18 @@ def read_search(field: Field) -> Search:
     with section.faults.collecting(section.line("options" if "options" in section else "method")):
         METHODS[method].recipe(options)
     seed = section.read("seed", lambda one: one.whole_number("a seed", 0, 2**32 - 1), 0)
-    return Search(method, options, seed, section.read("stop", _stop, None))
+    learn_from = section.read("learn_from", _learn_from, ())
+    search = Search(method, options, seed, section.read("stop", _stop, None), learn_from)
+    if learn_from and not section.faults:
+        with section.faults.collecting(section.line("learn_from")):
+            search.recipe.require_learning()
+    return search
+
+
+def _learn_from(field: Field) -> tuple[str, ...]:
+    """Paths as written; what is there is read when the study is made, and not again."""
+    wanted = "a list of job files of earlier studies, such as [../last-month/job.yaml]"
+    return tuple(one.text(wanted) for one in field.items(wanted, most=MOST_EARLIER))
 
 
 def _method(field: Field) -> tuple[str, dict[str, Value]]:
@@ -45,7 +57,7 @@ def _options(field: Field, in_text: dict[str, Value]) -> dict[str, Value]:
 
 
 def _stop(field: Field) -> Stop | None:
-    section = field.section(_STOP_KEYS, "a mapping such as {little_improvement: 0.05}")
+    section = field.section(STOP_KEYS, "a mapping such as {little_improvement: 0.05}")
     rules: list[Stop | None] = [
         section.read("little_improvement", _little_improvement, None),
         section.read("not_worth_its_price", _not_worth_its_price, None),

@@ -23,10 +23,10 @@ from trimtuner.problem.space import Space
 RUN_PLACEHOLDERS = ("fraction", "trial", "snapshots")
 MACHINE_PLACEHOLDERS = ("vm_type", "vm_count", "market", "vcpus", "memory_gib", "gpus")
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-_SCALES: tuple[Scale, ...] = ("linear", "log", "log2")
-_TYPES: tuple[Literal["int", "float"], ...] = ("int", "float")
-_FORMS: Mapping[str, tuple[str, ...]] = {
+PARAMETER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+SCALES: tuple[Scale, ...] = ("linear", "log", "log2")
+RANGE_TYPES: tuple[Literal["int", "float"], ...] = ("int", "float")
+FORMS: Mapping[str, tuple[str, ...]] = {
     "values": ("values", "scale", "when"),
     "value": ("value", "when"),
     "min": ("min", "max", "scale", "type", "when"),
@@ -34,8 +34,8 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
 }
 _EXAMPLE = "a mapping such as {values: [16, 256]}, {min: 0.0, max: 0.9} or {value: 3}"
 _PRICE = "price_per_hour"
-_MOST_PARAMETERS = 200
-_MOST_CONFIGURATIONS = 5000
+MOST_PARAMETERS = 200
+MOST_CONFIGURATIONS = 5000
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ def _parameters(field: Field, machine_names: tuple[str, ...]) -> dict[str, Param
     section = field.named_fields("a mapping of names, each with {values: […]}, {min: …, max: …} or {value: …}")
     if not section.keys:
         raise field.fault("it is empty; leave it out, or name what may be chosen")
-    if len(section.keys) > _MOST_PARAMETERS:
-        raise field.fault(f"{len(section.keys)} parameters; {_MOST_PARAMETERS} is the most")
+    if len(section.keys) > MOST_PARAMETERS:
+        raise field.fault(f"{len(section.keys)} parameters; {MOST_PARAMETERS} is the most")
     reserved = (*RUN_PLACEHOLDERS, *(MACHINE_PLACEHOLDERS if machine_names else ()))
     found: dict[str, Parameter] = {}
     for position, (name, one) in enumerate(section):
@@ -132,7 +132,7 @@ def _parameters(field: Field, machine_names: tuple[str, ...]) -> dict[str, Param
 
 
 def _check_name(name: str, reserved: tuple[str, ...]) -> None:
-    if not _NAME.fullmatch(name):
+    if not PARAMETER_NAME.fullmatch(name):
         raise InputError(
             f"{shortened(name)} is no name for a parameter; use letters, digits and underscores, at most 64"
         )
@@ -141,10 +141,10 @@ def _check_name(name: str, reserved: tuple[str, ...]) -> None:
 
 
 def _parameter(field: Field, known: tuple[str, ...]) -> Parameter:
-    form = next((key for key in _FORMS if key in field.named_fields(_EXAMPLE)), None)
+    form = next((key for key in FORMS if key in field.named_fields(_EXAMPLE)), None)
     if form is None:
         raise field.fault(f"it has neither 'values', nor 'min' and 'max', nor 'value'; write {_EXAMPLE}")
-    section = field.section(_FORMS[form], _EXAMPLE)
+    section = field.section(FORMS[form], _EXAMPLE)
     if "when" not in section:
         return _unconditional(section, form, None)
     condition = section.field("when")
@@ -184,17 +184,17 @@ def _bound(field: Field) -> float:
 
 
 def _scale(field: Field) -> Scale:
-    return one_of(field, _SCALES)
+    return one_of(field, SCALES)
 
 
 def _type(field: Field) -> Literal["int", "float"]:
-    return one_of(field, _TYPES)
+    return one_of(field, RANGE_TYPES)
 
 
 def _listed(field: Field, found_data: Data) -> Offer:
     """An explicit list of configurations, each with its price where prices matter."""
     items = field.items(
-        "a list of configurations such as {learning_rate: 0.1, price_per_hour: 0.05}", _MOST_CONFIGURATIONS
+        "a list of configurations such as {learning_rate: 0.1, price_per_hour: 0.05}", MOST_CONFIGURATIONS
     )
     before = len(field.faults)
     configs: list[Configuration] = []

@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 from trimtuner.errors import InputError
-from trimtuner.front.jobfile.load import check_name
+from trimtuner.front.jobfile.names import check_name
+
+SCHEMA_FILE = "trimtuner.schema.json"
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -18,19 +20,42 @@ def init_text(name: str) -> str:
 
 def write_init(path: Path) -> None:
     """Write a first job file, named after the file; never over one that is there."""
-    stem = _NOT_IN_NAMES.sub("-", path.stem).lstrip("._-")[:64] or "study"
+    _write_new(path, init_text(_study_name(path)))
+
+
+def write_init_with_schema(path: Path) -> Path:
+    """The same, with the schema beside it and named in its first lines, as editors want it; where the schema is."""
+    beside = path.parent / SCHEMA_FILE
+    from trimtuner.front.jobfile.schema import write_schema  # heavy, and rarely asked for
+
+    write_schema(beside)  # first: a job file must not name a schema that could not be written
+    _write_new(path, _EDITOR_LINES + init_text(_study_name(path)))
+    return beside
+
+
+def _study_name(path: Path) -> str:
+    return _NOT_IN_NAMES.sub("-", path.stem).lstrip("._-")[:64] or "study"
+
+
+def _write_new(path: Path, text: str) -> None:
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(init_text(stem))
+            file.write(text)
     except FileExistsError:
         raise InputError(f"{path} is there already; name another file, or remove it first") from None
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error.strerror})") from None
 
 
+# The first is for what uses the YAML language server, such as VS Code; the second for JetBrains.
+_EDITOR_LINES = f"""\
+# yaml-language-server: $schema={SCHEMA_FILE}
+# $schema: ./{SCHEMA_FILE}
+"""
+
 _TEXT = """\
 # A job for trimtuner (YAML 1.2). 'trimtuner validate' tells what it would do and cost at worst,
-# 'trimtuner run' starts the search, or goes on with it.
+# 'trimtuner run' starts the search, or goes on with it. Completion while you type: 'trimtuner schema --help'.
 
 name: "@NAME@"                           # letters, digits and . _ -
 

@@ -72,6 +72,10 @@ class Chart:
         anchor, shift = ("end", -5) if is_far_right else ("start", 5)
         self.notes.append(text(told, at + shift, TOP + 10, f"note {class_}", anchor))
 
+    def note(self, x: float, y: float, class_: str, told: str) -> None:
+        """Words below and to the right of a place."""
+        self.notes.append(text(told, self.x(x) + 8, self.y(y) + 16, f"note {class_}"))
+
     def level(self, y: float, class_: str, told: str) -> None:
         """A line across the chart at one y, with its words at the right."""
         at = self.y(y)

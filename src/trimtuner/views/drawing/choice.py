@@ -17,8 +17,9 @@ _CELL_WIDTH, _CELL_HEIGHT, _NAME_LETTERS = 64, 34, 28
 
 def tradeoff_picture(view: Tradeoff) -> str:
     """Points: round is tested, hollow is predicted, grey is unlikely to meet the limits, a diamond is recommended."""
-    x = [point.x for point in view.points] + [limit for _, limit in view.x_limits]
-    y = [point.y for point in view.points] + [limit for _, limit in view.y_limits]
+    front = [point.on_front for point in view.front if point.on_front is not None]
+    x = [point.x for point in view.points] + [limit for _, limit in view.x_limits] + [x for x, _ in front]
+    y = [point.y for point in view.points] + [limit for _, limit in view.y_limits] + [y for _, y in front]
     chart = Chart(
         across(x, kind_for(x, 8.0)),
         up(y, from_zero=0.2, height=380),
@@ -31,9 +32,11 @@ def tradeoff_picture(view: Tradeoff) -> str:
         chart.upright(limit, "limit", written)
     for written, limit in view.y_limits:
         chart.level(limit, "limit", written)
-    chart.steps(sorted((point.x, point.y) for point in view.points if point.is_on_front), "front")
+    chart.steps(front, "front")
     for point in sorted(view.points, key=_weight):
         _add(chart, view, point)
+    if view.knee is not None and view.knee.on_front is not None:
+        chart.note(*view.knee.on_front, "front", "knee")
     return chart.svg()
 
 

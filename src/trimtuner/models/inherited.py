@@ -1,0 +1,112 @@
+"""A prior that an earlier study leaves: its posterior, and a difference from it that the new measurements tell.
+
+m, C   mean and covariance of the earlier posterior      y = f + d,  f ~ N(m, C),  d ~ N(0, k)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from trimtuner.arrays import Booleans, Floats
+from trimtuner.models.kernels import Kernel, Prior
+from trimtuner.models.posterior import Conditioned, Memo, Mixture, Posterior, Prediction
+
+
+@dataclass(frozen=True)
+class Inherited:
+    """An earlier posterior, read at rows of the new study through the columns about which it says something."""
+
+    posterior: Posterior
+    columns: Booleans
+    spread: float  # of what it learnt from
+
+    @property
+    def noise_variance(self) -> float:
+        """The earlier study's."""
+        return self.posterior.noise_variance
+
+    def predict(self, rows: Floats) -> Prediction:
+        """What it says at rows of the new study."""
+        return self.posterior.predict(self._seen(rows))
+
+    def covariance(self, rows: Floats, others: Floats) -> Floats:
+        """C."""
+        return self.posterior.covariance(self._seen(rows), self._seen(others))
+
+    def condition(self, rows: Floats, answers: Floats) -> Conditioned:
+        """After imagined answers."""
+        return Conditioned(self, rows, answers)
+
+    @cached_property
+    def _memo(self) -> Memo:
+        return Memo()
+
+    def _seen(self, rows: Floats) -> Floats:
+        return self._memo.get(rows, lambda fresh: fresh[:, self.columns])
+
+
+@dataclass(frozen=True)
+class InheritedCovariance(Kernel):
+    """C in units of the new targets' spread: where the earlier study knew nothing, its mean is no knowledge."""
+
+    inherited: Inherited
+    spread: float
+
+    def prior(self, column_count: int) -> Prior:  # noqa: ARG002
+        """It has nothing to choose."""
+        return Prior(np.zeros(0), np.zeros(0))
+
+    def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:  # noqa: ARG002
+        """C / spread²."""
+        if others is not rows:
+            return self.inherited.covariance(rows, others) / self.spread**2
+        # A fit asks for the same matrix at every step.
+        return self._memo.get(rows, lambda fresh: self.inherited.covariance(fresh, fresh) / self.spread**2)
+
+    def diagonal(self, theta: Floats, rows: Floats) -> Floats:  # noqa: ARG002
+        """Its variance."""
+        return self.inherited.predict(rows).variance / self.spread**2
+
+    def pull_back(self, theta: Floats, rows: Floats, weights: Floats) -> Floats:  # noqa: ARG002
+        """No gradient."""
+        return np.zeros(0)
+
+    @cached_property
+    def _memo(self) -> Memo:
+        return Memo(1)
+
+
+@dataclass(frozen=True)
+class OnInherited:
+    """A posterior of the difference, with the earlier mean added back."""
+
+    difference: Posterior
+    inherited: Inherited
+
+    @property
+    def noise_variance(self) -> float:
+        """The difference's."""
+        return self.difference.noise_variance
+
+    def predict(self, rows: Floats) -> Prediction:
+        """m and what the difference adds."""
+        mean, variance = self.difference.predict(rows)
+        return Prediction(mean + self.inherited.predict(rows).mean, variance)
+
+    def covariance(self, rows: Floats, others: Floats) -> Floats:
+        """The difference's; its kernel has C in it."""
+        return self.difference.covariance(rows, others)
+
+    def condition(self, rows: Floats, answers: Floats) -> Conditioned:
+        """After imagined answers."""
+        return Conditioned(self, rows, answers)
+
+
+def weight_of(mixture: Mixture, inherited: Inherited) -> float:
+    """How much of a mixture stands on one earlier study."""
+    pairs = zip(mixture.weights.tolist(), mixture.members, strict=True)
+    return math.fsum(weight for weight, one in pairs if isinstance(one, OnInherited) and one.inherited is inherited)
