@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: help demo test check unit soak bench peers clean
+.PHONY: help demo test check unit soak bench peers docs dist release clean
 .DEFAULT_GOAL := help
 
 help:  ## Say what can be made.
@@ -39,6 +39,17 @@ bench: $(VENV)/.dev  ## Measure speed and search quality; prints what docs/perfo
 peers: $(VENV_PEERS)/.installed  ## Replay the tools one would pick instead, into docs/results/peers.md: an hour.
 	$(ONE_THREAD) $(VENV_PEERS)/bin/python -m benchmarks.peers
 
+docs: $(VENV)/.dev  ## Build the documentation into site/, and check its links.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python tools/check_site.py site
+
+dist: $(VENV)/.dev  ## Build the wheel and the sdist into dist/.
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+
+release: dist  ## Install what was built everywhere it should work, and use it: ten minutes.
+	$(BIN)/python tools/check_release.py dist
+
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "trimtuner needs Python 3.11 or newer; say which with make PYTHON=/path/to/python3.11"; exit 1; }
@@ -60,4 +71,4 @@ $(VENV_PEERS)/.installed: benchmarks/peers/requirements.txt pyproject.toml
 	@touch $@
 
 clean:  ## Remove what was installed and cached here.
-	rm -rf $(VENV) $(VENV_PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV_PEERS) site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,113 @@
+"""``trimtuner`` on a page without its second of imports: a process that has done them forks for every command.
+
+The command is a real one: a process of its own, with the arguments, folder, environment and files of the shell that
+calls it, that ends as it would. Only its imports were done before. The program ``trimtuner`` that the shell finds is
+``quick_client.py``, which hands these over, passes signals on and waits.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+
+_PREPARED = (
+    "trimtuner.front.jobfile.validation",
+    "trimtuner.front.look",
+    "trimtuner.front.report",
+    "trimtuner.front.running",
+    "sqlalchemy.dialects.sqlite",
+)
+
+
+@contextmanager
+def quick_commands() -> Iterator[Path]:
+    """A folder for the PATH, with a ``trimtuner`` that begins at once."""
+    with tempfile.TemporaryDirectory(prefix="quick-") as name:
+        folder = Path(name)
+        socket_path, program = folder / "socket", folder / "trimtuner"
+        client = Path(__file__).with_name("quick_client.py")
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "{client}" "{socket_path}" "$@"\n')
+        program.chmod(0o755)
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
+        environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        server = subprocess.Popen(
+            [sys.executable, __file__, str(socket_path)],
+            env=environment,
+            stdin=subprocess.PIPE,  # its end is the server's
+            stdout=subprocess.PIPE,
+        )
+        with server:
+            assert server.stdout is not None
+            assert server.stdout.readline() == b"ready\n"
+            yield folder
+            assert server.stdin is not None
+            server.stdin.close()
+
+
+def serve(path: str) -> None:
+    """Wait for commands; returns in a process of its own for each, which is all set up to run it."""
+    for name in _PREPARED:
+        import_module(name)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(16)
+        print("ready", flush=True)
+        while True:
+            ready, _, _ = select.select([listener, sys.stdin], [], [])
+            _let_go_of_ended()
+            if listener not in ready:
+                os._exit(0)
+            connection, _ = listener.accept()
+            if os.fork() == 0:
+                break
+            connection.close()
+    _become(connection)
+
+
+def _let_go_of_ended() -> None:
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _become(connection: socket.socket) -> None:
+    """Be the command that is asked for, in a child, and wait for it to tell how it ended."""
+    header, files, _, _ = socket.recv_fds(connection, 8, 3)
+    request = json.loads(_received(connection, int.from_bytes(header, "big")))
+    child = os.fork()
+    if child != 0:
+        connection.sendall(child.to_bytes(8, "big"))
+        _, status = os.waitpid(child, 0)
+        connection.sendall((os.waitstatus_to_exitcode(status) % 256).to_bytes(8, "big"))
+        os._exit(0)
+    connection.close()
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    sys.argv = ["trimtuner", *request["words"]]
+
+
+def _received(connection: socket.socket, size: int) -> bytes:
+    parts = b""
+    while len(parts) < size:
+        parts += connection.recv(size - len(parts))
+    return parts
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
+    from trimtuner.front.cli import main
+
+    main()
