@@ -1,0 +1,1 @@
+"""What a release is put through before anybody installs it."""
