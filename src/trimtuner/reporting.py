@@ -90,10 +90,15 @@ def _check_share(share: float) -> None:
 
 
 def _checked(name: str, value: SupportsFloat) -> float:
-    if not name.isidentifier():
-        raise InputError(f"{name!r} is no name for a metric; use letters, digits and underscores")
     if name in _MEASURED_BY_US:
         raise InputError(f"{name} is measured by trimtuner; report your own under another name, such as my_{name}")
+    return finite_metric(name, value, "end with an exit code other than 0 if the training diverged")
+
+
+def finite_metric(name: str, value: SupportsFloat, advice: str) -> float:
+    """The value of a metric as a number; ``advice`` is for one that is not finite."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise InputError(f"{name!r} is no name for a metric; use letters, digits and underscores")
     try:
         if isinstance(value, str | bytes | bool):
             raise TypeError
@@ -101,5 +106,5 @@ def _checked(name: str, value: SupportsFloat) -> float:
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name}={value!r} is not a number") from None
     if not math.isfinite(number):
-        raise InputError(f"{name}={number} is not finite; end with an exit code other than 0 if the training diverged")
+        raise InputError(f"{name}={number} is not finite; {advice}")
     return number

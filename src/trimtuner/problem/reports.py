@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from numbers import Real
@@ -10,6 +9,7 @@ from numbers import Real
 from trimtuner.errors import InputError, nearest
 from trimtuner.problem.history import Measurement, Outcome, Trial
 from trimtuner.problem.problem import COST, TIME, Problem, is_share
+from trimtuner.reporting import finite_metric
 
 _FAILURE_KIND = re.compile(r"[^\W\d][\w .:-]{0,63}")
 
@@ -124,16 +124,7 @@ def _require_time(trial: Trial, metrics: Mapping[str, float]) -> None:
 
 
 def _checked(name: str, value: float) -> float:
-    if not isinstance(name, str) or not name.isidentifier():
-        raise InputError(f"{name!r} is no name for a metric; use letters, digits and underscores")
-    try:
-        if isinstance(value, str | bytes | bool):
-            raise TypeError
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name}={value!r} is not a number") from None
-    if not math.isfinite(number):
-        raise InputError(f"{name}={number} is not finite; if the training diverged, tell failed='diverged'")
+    number = finite_metric(name, value, "if the training diverged, tell failed='diverged'")
     if name in (COST, TIME) and number <= 0:
         unit = "USD" if name == COST else "seconds"
         raise InputError(f"{name}={number:g} must be above 0 {unit}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from trimtuner.errors import InputError
+from trimtuner.front.files import write_new
 from trimtuner.front.jobfile.names import check_name
 
 SCHEMA_FILE = "trimtuner.schema.json"
@@ -20,7 +20,7 @@ def init_text(name: str) -> str:
 
 def write_init(path: Path) -> None:
     """Write a first job file, named after the file; never over one that is there."""
-    _write_new(path, init_text(_study_name(path)))
+    write_new(path, init_text(_study_name(path)))
 
 
 def write_init_with_schema(path: Path) -> Path:
@@ -29,22 +29,12 @@ def write_init_with_schema(path: Path) -> Path:
     from trimtuner.front.jobfile.schema import write_schema  # heavy, and rarely asked for
 
     write_schema(beside)  # first: a job file must not name a schema that could not be written
-    _write_new(path, _EDITOR_LINES + init_text(_study_name(path)))
+    write_new(path, _EDITOR_LINES + init_text(_study_name(path)))
     return beside
 
 
 def _study_name(path: Path) -> str:
     return _NOT_IN_NAMES.sub("-", path.stem).lstrip("._-")[:64] or "study"
-
-
-def _write_new(path: Path, text: str) -> None:
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise InputError(f"{path} is there already; name another file, or remove it first") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror})") from None
 
 
 # The first is for what uses the YAML language server, such as VS Code; the second for JetBrains.
