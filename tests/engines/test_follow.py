@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,7 +22,8 @@ def test_a_log_that_is_cut_several_times_between_two_looks_arrives_as_it_ends(
     files.write_once(tmp_path / files.BEGUN, {"host": "elsewhere"})
     files.write_beat(tmp_path, 0.0)
     shouting = shout(tmp_path, cuts)
-    monkeypatch.setattr(follow.time, "sleep", lambda _: next(shouting))
+    # Its own clock only: threads of other tests sleep, too.
+    monkeypatch.setattr(follow, "time", SimpleNamespace(sleep=lambda _: next(shouting), monotonic=time.monotonic))
     received = bytearray()
     for news in follow.follow(tmp_path, 0):
         if news.log and news.log_from == 0:

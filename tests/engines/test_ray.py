@@ -346,6 +346,7 @@ def under_other_circumstances(place: Place, code: str, **environment: str) -> su
     )
 
 
+@pytest.mark.slow
 def test_who_does_not_have_the_token_is_refused(place: Place) -> None:
     (place.path / "wrong").write_text("0" * 64)
     looks = "print(engine.find())"
@@ -454,6 +455,7 @@ def on_cluster(place: Place) -> str:
     return f'{{type: ray, address: "{place.cluster.address}", parallel: 2, wait: 60s}}'
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_on_another_node_when_one_is_killed_under_it(place: Place) -> None:
     nodes = [place.add_node(either=1) for _ in range(2)]
     job = Job.written(place.path / "job", on_cluster(place), "either", trials=4, nap=4.0)

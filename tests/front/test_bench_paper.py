@@ -69,6 +69,7 @@ def small(request, tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_report_has_its_plots_and_a_verdict_on_every_claim(small):
     report = small / "out" / "paper.md"
     links = links_of(report)
@@ -85,6 +86,7 @@ def test_the_report_has_its_plots_and_a_verdict_on_every_claim(small):
     assert str(Path.cwd()) not in text
 
 
+@pytest.mark.slow
 def test_a_second_run_does_nothing_and_writes_the_same_report(small, tmp_path):
     results = small / "results.jsonl"
     before = results.read_bytes()
@@ -94,6 +96,7 @@ def test_a_second_run_does_nothing_and_writes_the_same_report(small, tmp_path):
     assert _files(tmp_path / "once") == _files(tmp_path / "again")
 
 
+@pytest.mark.slow
 def test_a_report_on_a_part_says_how_much_of_it_there_is(small, tmp_path):
     few = ["--seeds", "2", "--trials", "5", "--report-only", *chosen("fig6.13", "fig6.1")]
     bench(*few, "--cache", small / "results.jsonl", "--out", tmp_path)
@@ -125,6 +128,7 @@ def _data_folders():
     return [Path(folder) for folder in (os.environ.get("TRIMTUNER_DATA"), "../shared/data") if folder]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tables")
 def test_a_kill_loses_no_finished_search(tmp_path):
     results = tmp_path / "results.jsonl"

@@ -350,13 +350,13 @@ def test_the_seed_of_hashes_does_not_matter():
     """Sets and dicts come in another order in another process; trials do not."""
     one, other = (_asked_in_another_process(seed) for seed in ("1", "4242"))
     assert one == other
-    assert one.count("\n") == 3 * 6
+    assert one.count("\n") == 2 * 6
 
 
 def _asked_in_another_process(hash_seed):
     script = (
         "from test_contract import searched\n"
-        "for name in ('trimtuner', 'nephele:horizon=1', 'bohb'):\n"
+        "for name in ('trimtuner', 'bohb'):\n"
         "    for _, trial in searched(name, 'most accurate')[2][:6]:\n"
         "        print(name, sorted(trial.config.items()), trial.fraction, trial.recommended)\n"
     )
