@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from postgres_server import NOT_HERE, PostgresServer, find_binaries, running_server
 
-settings.register_profile("trimtuner", deadline=None, derandomize=True, max_examples=30)
+settings.register_profile("trimtuner", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("trimtuner")
 
 

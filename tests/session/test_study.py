@@ -610,7 +610,7 @@ VMS = {
 }
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [METHODS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in METHODS[1:])])
 def test_a_continuous_conditional_space_with_machines_runs_from_end_to_end(method):
     space = tt.Space(
         {

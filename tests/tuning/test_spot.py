@@ -52,7 +52,9 @@ def searched(rate, method="trimtuner", trials=26):
     return asked, study.recommend()
 
 
-@pytest.mark.parametrize(("rate", "market"), [(0.0, "spot"), (0.01, "spot"), (0.3, "on_demand")])
+@pytest.mark.parametrize(
+    ("rate", "market"), [pytest.param(0.0, "spot", marks=pytest.mark.slow), (0.01, "spot"), (0.3, "on_demand")]
+)
 def test_the_market_that_is_cheaper_with_its_risk_is_recommended(rate, market):
     _, recommended = searched(rate)
     assert recommended.config["market"] == market
