@@ -105,7 +105,7 @@ def test_every_view_of_a_real_study_is_drawn(page, address):
         assert len(section.inner_text()) > len(view.title) + 20
     for name in ("spend", "progress", "tradeoff", "curves", "machines", "timeline", "importance", "trust"):
         assert page.locator(f"#{name} svg.chart").count() >= 1
-    assert page.locator("#state").inner_text() == "live"
+    assert page.locator("#state").inner_text() == "no run at work"
 
 
 def test_a_point_is_picked_by_a_click(page, address):

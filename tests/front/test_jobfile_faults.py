@@ -473,3 +473,10 @@ def test_a_file_that_cannot_be_read_is_told_without_a_line(tmp_path):
     os.mkfifo(tmp_path / "pipe.yaml")
     with pytest.raises(JobFileError, match="not a file"):
         load_job(tmp_path / "pipe.yaml")
+
+
+def test_a_record_in_the_place_of_a_job_file_is_told_apart_from_a_bad_encoding(tmp_path):
+    record = tmp_path / "x.db"
+    record.write_bytes(b"SQLite format 3\0" + b"\xff" * 2_000_000)
+    with pytest.raises(JobFileError, match="this is the record of a study, not a job file; give the job file"):
+        load_job(record)

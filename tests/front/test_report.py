@@ -62,7 +62,7 @@ def test_a_view_is_written_as_a_picture(job, tmp_path):
         (("--format", "gif"), "--format 'gif' is none of html, md, svg, png"),
         (("--format", "png"), "say which with --view"),
         (("--format", "md", "--view", "spend"), "--view is for a picture"),
-        (("--view", "answer"), "there is nothing to draw of the view 'answer'"),
+        (("--view", "answer"), "the view 'answer' is words, not a picture"),
         (("--view", "tradeof"), "there is no view 'tradeof'"),
     ],
 )

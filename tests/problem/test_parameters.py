@@ -154,7 +154,14 @@ def test_a_float_survives_the_way_to_a_coordinate_and_back_and_stays_within_its_
     assert parameter.min <= value <= parameter.max
     again = float(parameter.encode(np.array(value)))
     assert 0.0 <= again <= 1.0
-    assert again == pytest.approx(unit, abs=1e-9)
+    assert again == pytest.approx(unit, abs=1e-5)
+
+
+@pytest.mark.parametrize("scale", ["linear", "log", "log2"])
+@given(unit=st.floats(0, 1))
+def test_a_float_has_no_more_digits_than_a_person_would_write(scale, unit):
+    value = tt.Float(1e-5, 0.1, scale=scale).decode(unit)
+    assert len(f"{value:.15g}".split("e")[0].replace(".", "").strip("0")) <= 6
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.floats(0, 1), st.floats(0, 1))

@@ -75,9 +75,16 @@ def test_what_a_notebook_shows_is_escaped():
 
 def test_a_plot_is_a_figure_and_one_that_cannot_be_drawn_yet_says_so():
     study = tt.Study(tt.Space({"x": tt.Choice([1, 2, 3])}, fractions=[0.5, 1.0]), maximize="f")
-    with pytest.raises(tt.NoAnswer, match="nothing to draw of 'tradeoff' yet"):
+    with pytest.raises(tt.NoAnswer, match="no picture of 'tradeoff': Nothing was measured yet"):
         study.plot()
     for _ in range(2):
         study.tell(study.ask(), f=1.0, time=1.0)
     assert isinstance(study.plot("tradeoff"), Figure)
     assert study.plot("timeline")._repr_svg_().startswith("<svg")
+
+
+def test_where_there_are_no_machines_a_plot_of_them_says_so_and_not_that_more_is_needed():
+    study = tt.Study(tt.Space({"x": tt.Choice([1, 2, 3])}, fractions=[0.5, 1.0]), maximize="f")
+    study.tell(study.ask(), f=1.0, time=1.0)
+    with pytest.raises(tt.NoAnswer, match="no picture of 'machines': This space has no machines"):
+        study.plot("machines")

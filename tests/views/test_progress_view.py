@@ -1,7 +1,10 @@
 """The quality of what was recommended, over the money and the time that had passed by then."""
 
+from dataclasses import replace
+
 import pytest
 
+import trimtuner as tt
 from decisions.fakes import ran, space_of
 from trimtuner.problem.history import Outcome, Trial
 from trimtuner.views.progress import progress
@@ -65,3 +68,22 @@ def test_of_a_method_that_writes_none_down_the_best_measured_within_the_limits_s
 
 def test_before_anything_was_measured_there_is_no_progress():
     assert progress(known_subject(SPACE, SCORES, SECONDS, known=None)).moments == ()
+
+
+def test_what_was_recommended_before_is_judged_although_it_has_left_the_pool():
+    """Of a continuous space only a part is in the pool, and another part at every step."""
+    space = tt.Space({"x": tt.Float(0.0, 1.0), "y": tt.Float(0.0, 1.0)}, fractions=[0.5, 1.0])
+    study = tt.Study(space, maximize="score", method="trimtuner-dt")
+    left = {"x": 0.123456789, "y": 0.987654321}  # of no pool
+    for number in range(6):
+        trial = study.ask()
+        study.tell(trial, score=trial.config["x"], time=1.0)
+        if number == 2:
+            outcomes = study.history.outcomes
+            asked = replace(outcomes[-1].trial, recommended=(left, 1.0))
+            study.history = replace(study.history, outcomes=(*outcomes[:-1], replace(outcomes[-1], trial=asked)))
+    subject = study._subject()
+    assert left not in subject.belief.pool
+    (moment,) = [one for one in progress(subject).moments if dict(one.config) == left]
+    assert 0.0 <= moment.goal <= 1.0  # trees predict within what they saw
+    assert study.plot("progress").svg.startswith("<svg")

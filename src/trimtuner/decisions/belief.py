@@ -196,6 +196,11 @@ class Belief:
         """The same belief about a problem without constraints."""
         return replace(self, problem=replace(self.problem, constraints=()))
 
+    def elsewhere(self, configurations: Sequence[Configuration]) -> Belief:
+        """The same models, read at configurations that have left the pool; the pool keeps all that were tested."""
+        pool = self.problem.space.pool_of(configurations)
+        return replace(self, pool=pool, measurements=(), failed=frozenset())
+
     @cached_property
     def undisturbed(self) -> Belief:
         """The same belief, were no run ever interrupted."""

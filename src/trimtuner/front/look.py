@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,10 +24,11 @@ from trimtuner.tuning.front import KEPT, Front, price_sought
 from trimtuner.tuning.recommendation import Estimate, Recommendation
 from trimtuner.views.progress import progress
 from trimtuner.views.spend import spend
+from trimtuner.views.subject import Subject
 from trimtuner.views.tables import trials_table
-from trimtuner.views.terminal import Signs, money_lines, progress_line, signs_for, timeline_lines
+from trimtuner.views.terminal import Signs, money_lines, money_words, progress_line, signs_for, timeline_lines
 from trimtuner.views.trials import rows, timeline, told_metrics
-from trimtuner.views.words import configuration, metric, number, share, usd
+from trimtuner.views.words import configuration, count_of, metric, number, share, usd, value_text, words_instead
 
 
 @dataclass(frozen=True)
@@ -139,18 +140,32 @@ def answered(look: Look, recommendation: Recommendation) -> dict[str, object]:
 def status_text(look: Look) -> str:
     """For a person."""
     now, recommendation = look.view.status(), look.recommendation()
-    alive = [owner for owner in look.view.owners() if is_alive(owner)]
-    at_work = f"{len(alive)} run(s) at work" if alive else "no run at work"
     subject = subject_of(look.of, look.study, look.view)
-    lines = [f"{look.of.job.name}  ({look.of.job.storage})", *money_lines(spend(subject), signs())]
-    lines.append(f"trials: {now.succeeded} succeeded, {now.failed} failed, {now.open} running; {at_work}")
+    lines = [f"{look.of.job.name}  ({look.of.job.storage})"]
+    lines += _shown(lambda: money_lines(spend(subject), signs()))
+    lines.append(f"trials: {now.succeeded} succeeded, {now.failed} failed, {_open_words(now.open, subject)}")
     if subject.attempts:
-        lines += timeline_lines(timeline(subject), signs())
+        lines += _shown(lambda: timeline_lines(timeline(subject), signs()))
     lines += [*look.learning_lines(), ""]
     if recommendation is None:
         return "\n".join([*lines, "nothing measured yet"])
-    lines.append(progress_line(progress(subject), look.study.problem.goal, signs()))
+    lines += _shown(lambda: [progress_line(progress(subject), look.study.problem.goal, signs())])
     return "\n".join([*lines, best_text(look, recommendation)])
+
+
+def _shown(lines: Callable[[], list[str]]) -> list[str]:
+    """Lines of a view, or why they cannot be shown: one that fails takes nothing else with it."""
+    try:
+        return lines()
+    except Exception as error:
+        return [words_instead(error)]
+
+
+def _open_words(count: int, subject: Subject) -> str:
+    """Such as ``2 running; 1 run at work`` or ``2 under way that no run watches; no run at work``."""
+    lost = len(subject.unwatched)
+    parts = [f"{count - lost} running"] + ([f"{lost} under way that no run watches"] if lost else [])
+    return f"{', '.join(parts)}; {count_of(subject.runs, 'run') if subject.runs else 'no run'} at work"
 
 
 def signs() -> Signs:
@@ -160,11 +175,7 @@ def signs() -> Signs:
 
 def money_line(look: Look) -> str:
     """Spent, reserved and left."""
-    now = look.view.status()
-    text = f"money: {usd(now.spent)} spent, {usd(now.reserved)} reserved"
-    if now.budget is None:
-        return f"{text}, no budget"
-    return f"{text}, {usd(max(now.budget - now.spent - now.reserved, 0.0))} left of {usd(now.budget)}"
+    return money_words(spend(subject_of(look.of, look.study, look.view)))
 
 
 def best_text(look: Look, recommendation: Recommendation) -> str:
@@ -196,7 +207,7 @@ def recommendation_text(look: Look, recommendation: Recommendation) -> str:
     """One recommendation, and the command line that trains it."""
     limits = recommendation.feasible
     lines = ["recommended:" if recommendation.is_feasible else "least infeasible (nothing known meets every limit):"]
-    lines += [f"  {name} = {value}" for name, value in recommendation.config.items()]
+    lines += [f"  {name} = {value_text(value)}" for name, value in recommendation.config.items()]
     lines.append(f"  on {share(recommendation.fraction)} of the data")
     word = "measured" if recommendation.is_measured else "predicted"
     risk = _risk_text(look, recommendation)
@@ -237,6 +248,7 @@ def trial_rows(look: Look) -> list[dict[str, object]]:
             "metrics": dict(row.metrics),
             "snapshots": [{"fraction": fraction, **measured} for fraction, measured in row.snapshots],
             "attempts": row.attempts,
+            "breaks": list(row.breaks),
         }
         for row in rows(subject_of(look.of, look.study, look.view))
     ]
@@ -283,6 +295,8 @@ def _why_trial(look: Look, wanted: int) -> str:
     if not before.measurements:
         return "\n".join([*lines, "nothing had been measured yet, so a random configuration was taken"])
     belief = tuner.believe(look.study.problem, look.study.recipe, before, look.study.seed)
+    if trial.configuration not in belief.pool:
+        belief = belief.elsewhere([trial.configuration])  # several at a time: what else was under way moved the pool
     place = Places(belief.pool, np.array([belief.pool.position(trial.configuration)]), np.array([trial.fraction]))
     lines.append(f"the method {look.of.job.search.method} chose it after {len(before.outcomes)} trials, expecting")
     price = price_sought(look.study.recipe, belief, wanted)

@@ -50,8 +50,6 @@ def _format(output: Path | None, form: str | None, view: str | None) -> str:
 
 def _write_pictures(subject: Subject, output: Path | None, form: str, view: str) -> list[Path]:
     found = figures(subject, view)
-    if not found:
-        raise InputError(f"there is nothing to draw of the view {view!r} yet")
     first = output or Path(f"{subject.name}-{view}.{form}")
     paths = [first, *(first.with_name(f"{first.stem}-{figure.name}.{form}") for figure in found[1:])]
     return [figure.save(path.with_suffix(f".{form}")) for figure, path in zip(found, paths, strict=True)]

@@ -9,6 +9,7 @@ from pathlib import Path
 from trimtuner.front.studies import JobStudy
 from trimtuner.problem.expressions import Value
 from trimtuner.records import StudyView
+from trimtuner.session.owners import is_alive
 from trimtuner.session.study import Study
 from trimtuner.views.subject import Limits, Money, Subject
 
@@ -35,6 +36,10 @@ class Watched:
         self._study.history = self.view.history()
         return subject_of(self.of, self._study, self.view)
 
+    def runs(self) -> int:
+        """How many processes run it now."""
+        return len(_alive(self.view))
+
     def log(self, trial: int) -> str | None:
         """The end of what the last attempt at a trial printed; nothing where there was none."""
         last = max((one.attempt for one in self.view.attempts() if one.trial == trial), default=None)
@@ -45,6 +50,7 @@ def subject_of(of: JobStudy, study: Study, view: StudyView) -> Subject:
     """The study of a job that was opened already."""
     job, now = of.job, view.status()
     history = study.history
+    alive = _alive(view)
 
     def command_of(config: Mapping[str, Value], fraction: float) -> tuple[str, ...]:
         return job.run.command_for(config, fraction, history.next_number)
@@ -63,7 +69,14 @@ def subject_of(of: JobStudy, study: Study, view: StudyView) -> Subject:
         command_of=command_of,
         log_of=partial(_log_of, of.folder / view.id),
         known=study.belief_at_hand(history),
+        runs=len(alive),
+        unwatched=frozenset(one.trial.number for one in view.open_trials() if one.owner not in alive),
     )
+
+
+def _alive(view: StudyView) -> set[str]:
+    """The owners of trials that still live."""
+    return {owner.id for owner in view.owners() if is_alive(owner)}
 
 
 def log_tail(path: Path, most_bytes: int = _TAIL_BYTES) -> str:

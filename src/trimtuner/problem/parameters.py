@@ -16,6 +16,7 @@ from trimtuner.problem.expressions import Expression, Value
 Scale: TypeAlias = Literal["linear", "log", "log2"]
 
 _LARGEST = 1e300  # beyond it, differences leave the range of numbers
+_FINEST = 1e-5  # of the range of a parameter: what lies nearer together need not be told apart
 
 _SCALES: dict[str, Callable[[Floats], Floats]] = {"linear": lambda x: x, "log": np.log, "log2": np.log2}
 
@@ -132,8 +133,14 @@ class Float:
         return _encode(value, self.min, self.max, self.scale)
 
     def decode(self, unit: float) -> float:
-        """A number in [0, 1] to a value on the scale."""
-        return float(np.clip(_decode(unit, self.min, self.max, self.scale), self.min, self.max))
+        """A number in [0, 1] to a value on the scale, with no more digits than a person would write."""
+        exact = _decode(unit, self.min, self.max, self.scale)
+        if self.scale == "linear":
+            short = round(exact, math.ceil(-math.log10(_FINEST * (self.max - self.min))))
+        else:
+            digits = 1 + math.ceil(-math.log10(_FINEST * math.log(self.max / self.min)))
+            short = float(f"{exact:.{max(digits, 1)}g}")
+        return min(max(short, self.min), self.max)
 
 
 Parameter: TypeAlias = Choice | Int | Float

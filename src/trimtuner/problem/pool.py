@@ -44,6 +44,9 @@ class Pool:
     def _positions(self) -> dict[Key, int]:
         return {self._key(self.configuration(position)): position for position in range(len(self))}
 
+    def __contains__(self, configuration: Configuration) -> bool:
+        return self._key(configuration) in self._positions
+
     def position(self, configuration: Configuration) -> int:
         """Where the configuration stands in the pool."""
         return self._positions[self._key(configuration)]

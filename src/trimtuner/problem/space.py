@@ -196,9 +196,12 @@ class Space:
         ]
         lasting = {self.key(one): one for one in spread}
         distinct = {**lasting, **{self.key(one): one for one in (*keep, *close)}}
-        chosen = list(distinct.values())
-        rows = np.hstack([axis.columns_of_configurations(chosen) for axis in self._axes])
-        return self._pool_of(chosen, rows, lasting=len(lasting))
+        return self.pool_of(list(distinct.values()), lasting=len(lasting))
+
+    def pool_of(self, configurations: Sequence[Configuration], lasting: int | None = None) -> Pool:
+        """Just these configurations, of a space that cannot be enumerated."""
+        rows = np.hstack([axis.columns_of_configurations(configurations) for axis in self._axes])
+        return self._pool_of(configurations, rows, lasting=lasting)
 
     @cached_property
     def _codes(self) -> Positions:

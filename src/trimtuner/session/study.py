@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 
 from trimtuner.decisions.belief import Belief
 from trimtuner.decisions.stopping import Stop
-from trimtuner.errors import InputError, NoAnswer, SearchOver
+from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
@@ -171,10 +171,7 @@ class Study:
         """One view as a picture that a notebook shows and ``save`` writes: spend, progress, tradeoff, curves, …"""
         from trimtuner.views.figures import figures
 
-        found = figures(self._subject(), view)
-        if not found:
-            raise NoAnswer(f"there is nothing to draw of {view!r} yet; measure more and ask again")
-        return found[0]
+        return figures(self._subject(), view)[0]
 
     def _repr_html_(self) -> str:
         from trimtuner.views.notebook import study_html

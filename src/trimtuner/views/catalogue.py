@@ -12,14 +12,16 @@ from trimtuner.views.drawing.choice import curves_picture, machines_picture, tra
 from trimtuner.views.drawing.money import progress_over_money, progress_over_time, spend_bar, spend_over_time
 from trimtuner.views.drawing.work import checks_picture, importance_picture, timeline_picture
 from trimtuner.views.importance import importance
-from trimtuner.views.machines import machines
+from trimtuner.views.machines import NO_MACHINES, machines
+from trimtuner.views.markup import sentences
 from trimtuner.views.progress import progress
 from trimtuner.views.spend import spend
 from trimtuner.views.subject import Subject
-from trimtuner.views.tradeoff import tradeoff
+from trimtuner.views.tradeoff import NOTHING_TO_TRADE, tradeoff
 from trimtuner.views.trial_table import trials_section
 from trimtuner.views.trials import timeline
 from trimtuner.views.trust import trust
+from trimtuner.views.words import words_instead
 
 Effort: TypeAlias = Literal["facts", "model", "checks"]  # reads the record; fits a model; fits it again and again
 EFFORTS: tuple[Effort, ...] = ("facts", "model", "checks")
@@ -34,6 +36,14 @@ class View:
     effort: Effort
     render: Callable[[Subject], str]
     pictures: Callable[[Subject], dict[str, str]]
+    nothing: str = "There is nothing to draw yet."  # where a model is at hand, and still there is no picture
+
+    def html(self, subject: Subject) -> str:
+        """The view, or why it cannot be shown: one that fails takes nothing else with it."""
+        try:
+            return self.render(subject)
+        except Exception as error:
+            return sentences(words_instead(error))
 
 
 def _spend(subject: Subject) -> dict[str, str]:
@@ -98,9 +108,9 @@ VIEWS: tuple[View, ...] = (
     View("spend", "Spend", "facts", sections.spend_section, _spend),
     View("answer", "Recommendation", "model", sections.answer_section, _none),
     View("progress", "What the money bought", "model", sections.progress_section, _progress),
-    View("tradeoff", "What can be had", "model", sections.tradeoff_section, _tradeoff),
+    View("tradeoff", "What can be had", "model", sections.tradeoff_section, _tradeoff, NOTHING_TO_TRADE),
     View("curves", "Learning curves", "model", sections.curves_section, _curves),
-    View("machines", "Machines", "model", sections.machines_section, _machines),
+    View("machines", "Machines", "model", sections.machines_section, _machines, NO_MACHINES),
     View("timeline", "Timeline", "facts", sections.timeline_section, _timeline),
     View("trials", "Trials", "facts", trials_section, _none),
     View("importance", "What matters", "model", sections.importance_section, _importance),

@@ -19,7 +19,7 @@ from trimtuner.views.trial_table import trials_report
 def document(subject: Subject, logs: Mapping[int, str] | None = None) -> str:
     """The whole report as one HTML file; logs are the ends of what trials printed, by their number."""
     whole = [replace(view, render=trials_report) if view.name == "trials" else view for view in VIEWS]
-    sections = "".join(section(view, view.render(subject)) for view in whole)
+    sections = "".join(section(view, view.html(subject)) for view in whole)
     kept = json.dumps({str(trial): text for trial, text in (logs or {}).items()})
     script = f"{_LOGS}{asset('page.js')}"
     style = asset("style.css")

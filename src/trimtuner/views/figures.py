@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtuner.errors import InputError, nearest
-from trimtuner.views.catalogue import VIEWS
+from trimtuner.errors import InputError, NoAnswer, nearest
+from trimtuner.views.catalogue import DRAWN, VIEWS
 from trimtuner.views.document import asset
 from trimtuner.views.subject import Subject
 
@@ -53,11 +53,17 @@ class Figure:
 
 
 def figures(subject: Subject, name: str) -> list[Figure]:
-    """The pictures of one view; none where there is nothing to draw yet."""
-    drawn = {view.name: view for view in VIEWS}
-    if name not in drawn:
-        raise InputError(f"there is no view {name!r}, only {', '.join(drawn)}{nearest(name, drawn)}")
-    return [Figure(one, drawing) for one, drawing in drawn[name].pictures(subject).items()]
+    """The pictures of one view; an error says why there are none."""
+    views = {view.name: view for view in VIEWS}
+    if name not in views:
+        raise InputError(f"there is no view {name!r}, only {', '.join(DRAWN)}{nearest(name, DRAWN)}")
+    if name not in DRAWN:
+        raise InputError(f"the view {name!r} is words, not a picture; pictures are {', '.join(DRAWN)}")
+    view = views[name]
+    found = [Figure(one, drawing) for one, drawing in view.pictures(subject).items()]
+    if not found:
+        raise NoAnswer(f"no picture of {name!r}: {subject.why_no_model or view.nothing}")
+    return found
 
 
 def _plain_style() -> str:

@@ -10,6 +10,8 @@ import numpy as np
 from trimtuner.problem.expressions import Value
 from trimtuner.views.subject import Subject
 
+NO_MACHINES = "This space has no machines to choose from."
+
 
 @dataclass(frozen=True)
 class Cell:

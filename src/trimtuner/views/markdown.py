@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from trimtuner.views.answer import answers
 from trimtuner.views.curves import curves
 from trimtuner.views.document import goal_text
 from trimtuner.views.importance import importance
-from trimtuner.views.machines import machines
+from trimtuner.views.machines import NO_MACHINES, machines
 from trimtuner.views.progress import progress
 from trimtuner.views.spend import spend
 from trimtuner.views.subject import Subject
@@ -24,10 +25,12 @@ from trimtuner.views.tables import (
     trials_table,
 )
 from trimtuner.views.terminal import money_lines, progress_line
-from trimtuner.views.tradeoff import tradeoff
+from trimtuner.views.tradeoff import NOTHING_TO_TRADE, tradeoff
 from trimtuner.views.trials import counts_by_state, rows, timeline, told_metrics
 from trimtuner.views.trust import trust
-from trimtuner.views.words import count_of
+from trimtuner.views.words import count_of, words_instead
+
+Content: TypeAlias = Callable[[Subject], list[str]]
 
 _TRIALS_SHOWN = 20
 
@@ -35,20 +38,32 @@ _TRIALS_SHOWN = 20
 def markdown(subject: Subject) -> str:
     """The whole report."""
     parts = [f"# {_text(subject.name)}", _text(goal_text(subject))]
-    parts += ["## Spend", *(_text(line) for line in money_lines(spend(subject)))]
-    parts += ["## Recommendation", *_answers(subject)]
     for title, content in (
-        ("What the money bought", _progress),
-        ("What can be had", _front),
-        ("Learning curves", _curves),
-        ("Machines", _machines),
-        ("What matters", _importance),
+        ("Spend", _spend),
+        ("Recommendation", _answers),
+        ("What the money bought", _of_model(_progress)),
+        ("What can be had", _of_model(_front)),
+        ("Learning curves", _of_model(_curves)),
+        ("Machines", _of_model(_machines)),
+        ("What matters", _of_model(_importance)),
+        ("Can the model be trusted", _trust),
+        ("Trials", _trials),
     ):
-        written = content(subject) if subject.belief is not None else [_text(subject.why_no_model or "")]
+        try:
+            written = content(subject)
+        except Exception as error:  # one part that fails takes nothing else with it
+            written = [_text(words_instead(error))]
         parts += [f"## {title}", *written]
-    parts += ["## Can the model be trusted", *_trust(subject)]
-    parts += ["## Trials", *_trials(subject)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _of_model(content: Content) -> Content:
+    """Or why there is no model."""
+    return lambda subject: content(subject) if subject.belief is not None else [_text(subject.why_no_model or "")]
+
+
+def _spend(subject: Subject) -> list[str]:
+    return [_text(line) for line in money_lines(spend(subject))]
 
 
 def _answers(subject: Subject) -> list[str]:
@@ -68,7 +83,7 @@ def _progress(subject: Subject) -> list[str]:
 def _front(subject: Subject) -> list[str]:
     view = tradeoff(subject)
     return (
-        ["There is only one number to each configuration: nothing to trade."]
+        [NOTHING_TO_TRADE]
         if view is None
         else [
             _written(front_table(view)),
@@ -85,7 +100,7 @@ def _curves(subject: Subject) -> list[str]:
 def _machines(subject: Subject) -> list[str]:
     view = machines(subject)
     if view is None:
-        return ["This space has no machines to choose from."]
+        return [NO_MACHINES]
     lead = "The chance that the best configuration on so many machines of a type meets the limits; * is tested, < is "
     return [_text(f"{lead}recommended."), *(_written(machines_table(view, market)) for market in view.markets)]
 

@@ -10,6 +10,7 @@ from trimtuner.views.figures import figures
 from trimtuner.views.spend import spend
 from trimtuner.views.subject import Subject
 from trimtuner.views.terminal import money_bar
+from trimtuner.views.words import words_instead
 
 
 def study_html(subject: Subject) -> str:
@@ -23,7 +24,10 @@ def study_html(subject: Subject) -> str:
         return "".join([*parts, "<p>Nothing was measured yet.</p>"])
     parts.append(subject.recommendation._repr_html_())
     for name in ("progress", "tradeoff"):
-        parts += [_image(figure.svg, figure.name) for figure in figures(subject, name)]
+        try:
+            parts += [_image(figure.svg, figure.name) for figure in figures(subject, name)]
+        except Exception as error:  # a picture that fails takes nothing else with it
+            parts.append(f"<p>{escape(words_instead(error))}</p>")
     return "".join(parts)
 
 

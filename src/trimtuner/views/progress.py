@@ -11,7 +11,9 @@ import numpy as np
 
 from trimtuner.decisions.belief import Belief
 from trimtuner.problem.expressions import Value
+from trimtuner.problem.pool import Key
 from trimtuner.views.subject import Subject
+from trimtuner.views.words import seconds, usd
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,11 @@ class Moment:
     goal: float  # as believed (or measured) by now, not then
     chance: float  # that it meets the limits, as believed now
     is_change: bool
+
+    @property
+    def after(self) -> str:
+        """The money that had been spent, or the time that had passed where none was."""
+        return usd(self.usd) if self.usd else seconds(self.seconds)
 
 
 @dataclass(frozen=True)
@@ -49,14 +56,18 @@ def progress(subject: Subject) -> Progress:
     found = found or _best_measured(subject, belief)
     found.append((subject.history.next_number, recommendation.config, recommendation.fraction))
     at = _Clock(subject)
-    judged: dict[tuple[int, float], tuple[float, float]] = {}
+    key_of = belief.problem.space.key
+    # What was recommended once is not kept in the pool for ever, where that is only a part of the space.
+    left = {key_of(dict(config)): dict(config) for _, config, _ in found if dict(config) not in belief.pool}
+    outside = belief.elsewhere(list(left.values())) if left else belief
+    judged: dict[tuple[Key, float], tuple[float, float]] = {}
     moments: list[Moment] = []
     for number, config, fraction in found:
         if fraction not in belief.problem.target_fractions:
             continue  # another method's, which aimed at another share of the data
-        key = (belief.pool.position(dict(config)), fraction)
+        key = (key_of(dict(config)), fraction)
         if key not in judged:
-            judged[key] = _judged(belief, dict(config), fraction)
+            judged[key] = _judged(outside if key[0] in left else belief, dict(config), fraction)
         usd, seconds = at.asking(number)
         is_change = not moments or dict(moments[-1].config) != dict(config)
         moments.append(Moment(usd, seconds, number, dict(config), *judged[key], is_change))

@@ -14,16 +14,16 @@ from trimtuner.views.drawing.work import (
     timeline_picture,
 )
 from trimtuner.views.importance import importance
-from trimtuner.views.machines import machines
+from trimtuner.views.machines import NO_MACHINES, machines
 from trimtuner.views.markup import code, facts, figure, folded, legend, pickable, sentences, table
 from trimtuner.views.progress import progress
 from trimtuner.views.spend import Spend, forecast_text, spend
 from trimtuner.views.subject import Subject
 from trimtuner.views.tables import Table, answer_table, calibration_table, changes_table, front_table
-from trimtuner.views.tradeoff import FEASIBLE, Tradeoff, tradeoff
+from trimtuner.views.tradeoff import FEASIBLE, NOTHING_TO_TRADE, Tradeoff, tradeoff
 from trimtuner.views.trials import counts_by_state, timeline
 from trimtuner.views.trust import Trust, trust
-from trimtuner.views.words import changed, count_of, metric, sentence, usd
+from trimtuner.views.words import changed, count_of, metric, seconds, sentence, usd
 
 _MONEY = (("part spent", "spent"), ("part reserved", "reserved for running trials"), ("part left", "left"))
 _POINTS = (
@@ -45,7 +45,8 @@ _STATES = (
 def spend_section(subject: Subject) -> str:
     """View 1."""
     view = spend(subject)
-    parts = [facts(_money_facts(view)), figure(spend_bar(view), legend(_MONEY)), sentences(forecast_text(view))]
+    bar = figure(spend_bar(view), legend(_MONEY)) if view.counts_money else ""
+    parts = [facts(_money_facts(view)), bar, sentences(forecast_text(view))]
     if view.money.spent and len(view.steps) > 1:
         parts.append(figure(spend_over_time(view), caption=_steps_caption(view)))
     return "".join(parts)
@@ -69,7 +70,7 @@ def progress_section(subject: Subject) -> str:
         return sentences(subject.why_no_model or "")
     last = view.moments[-1]
     lead = (
-        f"Now {goal.metric} {metric(goal.metric, last.goal)} after {usd(last.usd)}; the recommendation "
+        f"Now {goal.metric} {metric(goal.metric, last.goal)} after {last.after}; the recommendation "
         f"{changed(view.changes)}. Each value is what is known now of what was recommended then."
     )
     marks = legend(
@@ -85,7 +86,7 @@ def tradeoff_section(subject: Subject) -> str:
     """View 4."""
     view = tradeoff(subject)
     if view is None:
-        return sentences(subject.why_no_model or "There is only one number to each configuration: nothing to trade.")
+        return sentences(subject.why_no_model or NOTHING_TO_TRADE)
     feasible = sum(point.chance >= FEASIBLE for point in view.points)
     front = sum(point.is_on_front for point in view.points)
     lead = (
@@ -120,7 +121,7 @@ def machines_section(subject: Subject) -> str:
     """View 6."""
     view = machines(subject)
     if view is None:
-        return sentences(subject.why_no_model or "This space has no machines to choose from.")
+        return sentences(subject.why_no_model or NO_MACHINES)
     lead = (
         "The number in a cell, and its colour, is the chance that the best configuration on these machines meets the "
         "limits; a dot means that they were tested, the frame is what is recommended."
@@ -177,11 +178,13 @@ def trust_section(subject: Subject) -> str:
 
 def _money_facts(view: Spend) -> dict[str, str]:
     money = view.money
-    named = {"spent": usd(money.spent), "reserved": usd(money.reserved)}
+    named = {"time in trials": seconds(view.seconds)}
+    if view.counts_money:
+        named = {"spent": usd(money.spent), "reserved": usd(money.reserved)}
     if money.left is not None and money.budget is not None:
         named |= {"left": usd(money.left), "budget": usd(money.budget)}
     named |= {"trials ended": f"{view.ended:,}", "running": str(view.running)}
-    if view.mean_usd is not None:
+    if view.mean_usd is not None and view.counts_money:
         named["a trial, lately"] = usd(view.mean_usd)
     return named
 

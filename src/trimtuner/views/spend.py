@@ -29,12 +29,21 @@ class Spend:
     running: int
     mean_usd: float | None  # of the trials ended lately
     forecast: Forecast
+    counts_money: bool = True
+    seconds: float = 0.0  # that all ended trials took
+    is_at_rest: bool = False  # no run is at work, so that nothing goes on at any pace
 
     @property
     def end(self) -> tuple[float, float] | None:
         """Seconds and USD at the end that is forecast; nothing where none is."""
         found = self.forecast
-        if not self.mean_usd or found.trials_left is None or found.trials_left < 1 or not found.seconds_left:
+        if (
+            self.is_at_rest
+            or not self.mean_usd
+            or found.trials_left is None
+            or found.trials_left < 1
+            or not found.seconds_left
+        ):
             return None
         at, paid = self.steps[-1]
         return at + found.seconds_left, paid + found.trials_left * self.mean_usd
@@ -51,19 +60,25 @@ def spend(subject: Subject) -> Spend:
         running=len(subject.history.pending),
         mean_usd=mean_usd,
         forecast=_forecast(subject, mean_usd),
+        counts_money=subject.counts_money,
+        seconds=sum(outcome.time or 0.0 for outcome in subject.history.made),
+        is_at_rest=subject.runs == 0,
     )
 
 
 def forecast_text(view: Spend) -> str:
     """When it will be over, in words."""
     found = view.forecast
+    if found.trials_left is not None and found.trials_left < 1:
+        still = f"; {view.running} still running" if view.running and not view.is_at_rest else ""
+        return f"The search has used up its {found.by}{still}."
+    if view.is_at_rest:
+        return "No run is at work; 'trimtuner run' goes on where it stopped."
     if found.by is None or found.trials_left is None:
         return "Too little has ended to say when it will be over." if view.ended < 2 else "Nothing limits the search."
-    if found.trials_left < 1:
-        still = f"; {view.running} still running" if view.running else ""
-        return f"The search has used up its {found.by}{still}."
+    ends = f"{found.by} {'run' if found.by == 'trials' else 'runs'} out"
     soon = "" if found.seconds_left is None else f", in about {seconds(found.seconds_left)}"
-    return f"At the pace of the last trials, {found.by} runs out after about {found.trials_left:,.0f} more{soon}."
+    return f"At the pace of the last trials, {ends} after about {found.trials_left:,.0f} more{soon}."
 
 
 def _steps(subject: Subject) -> tuple[tuple[float, float], ...]:

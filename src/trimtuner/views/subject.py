@@ -61,6 +61,13 @@ class Subject:
     log_of: LogOf | None = None
     known: Belief | None = None  # of this very history, where it is at hand
     modelled_at_most: int | None = None  # measurements; beyond, nobody would wait for the model
+    runs: int | None = None  # processes that run it now; None where nobody keeps count, as in memory
+    unwatched: frozenset[int] = frozenset()  # trials under way whose run is gone
+
+    @property
+    def counts_money(self) -> bool:
+        """Whether there is money to speak of: without prices, every sum would be 0 USD."""
+        return self.problem.space.has_prices or self.money.budget is not None or self.money.spent > 0
 
     @property
     def why_no_model(self) -> str | None:

@@ -12,7 +12,7 @@ from trimtuner.views.importance import Importance
 from trimtuner.views.machines import Machines
 from trimtuner.views.progress import Progress
 from trimtuner.views.tradeoff import FEASIBLE, Tradeoff
-from trimtuner.views.trials import Row
+from trimtuner.views.trials import Row, state_words
 from trimtuner.views.trust import Trust
 from trimtuner.views.words import (
     chance,
@@ -55,13 +55,20 @@ def answer_table(view: Answers) -> Table:
 
 
 def changes_table(view: Progress, goal: Goal) -> Table:
-    """View 3: the moments when the recommendation changed."""
+    """View 3: the moments when the recommendation changed, by money, or by time where none was spent."""
+    has_cost = any(one.usd for one in view.moments)
     lines = [
-        [str(one.trial), usd(one.usd), metric(goal.metric, one.goal), chance(one.chance), configuration(one.config)]
+        [
+            str(one.trial),
+            usd(one.usd) if has_cost else seconds(one.seconds),
+            metric(goal.metric, one.goal),
+            chance(one.chance),
+            configuration(one.config),
+        ]
         for one in view.moments
         if one.is_change
     ]
-    return Table(["from trial", "spent", goal.metric, "P(limits)", "configuration"], lines)
+    return Table(["from trial", "spent" if has_cost else "after", goal.metric, "P(limits)", "configuration"], lines)
 
 
 def front_table(view: Tradeoff) -> Table:
@@ -129,17 +136,18 @@ def calibration_table(view: Trust) -> Table:
 
 
 def trials_table(metrics: Sequence[str], shown: Sequence[Row]) -> Table:
-    """View 8, in one line each."""
+    """View 8, in one line each; without a column of costs where nothing cost anything."""
+    has_cost = any(row.cost for row in shown)
     lines = [
         [
             str(row.trial),
             share(row.fraction),
             *(number(row.metrics.get(name)) for name in metrics),
-            "-" if row.cost is None else usd(row.cost),
+            *(["-" if row.cost is None else usd(row.cost)] if has_cost else []),
             "-" if row.time is None else seconds(row.time),
-            row.state if row.attempts == 1 else f"{row.state} ({row.attempts} attempts)",
+            state_words(row),
             configuration(row.config),
         ]
         for row in shown
     ]
-    return Table(["trial", "data", *metrics, "cost", "time", "state", "configuration"], lines)
+    return Table(["trial", "data", *metrics, *(["cost"] if has_cost else []), "time", "state", "configuration"], lines)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from trimtuner.problem.problem import Goal
 from trimtuner.views.progress import Progress
 from trimtuner.views.spend import Spend, forecast_text
-from trimtuner.views.trials import RUNNING, Bar
+from trimtuner.views.trials import Bar
 from trimtuner.views.words import changed, metric, seconds, usd
 
 _WIDTH = 40
@@ -36,12 +36,20 @@ def money_bar(view: Spend, signs: Signs = BLOCKS) -> str:
     """Spent, reserved and left as a bar, with the numbers behind it."""
     money = view.money
     if money.budget is None:
-        return f"{usd(money.spent)} spent, {usd(money.reserved)} reserved, no budget"
+        return money_words(view)
     spent = min(round(_WIDTH * money.spent / money.budget), _WIDTH) if money.budget else _WIDTH
     reserved = min(round(_WIDTH * money.reserved / money.budget), _WIDTH - spent) if money.budget else 0
     bar = signs.full * spent + signs.half * reserved + signs.empty * (_WIDTH - spent - reserved)
-    left = f"{usd(money.left or 0.0)} left of {usd(money.budget)}"
-    return f"[{bar}] {usd(money.spent)} spent, {usd(money.reserved)} reserved, {left}"
+    return f"[{bar}] {money_words(view)}"
+
+
+def money_words(view: Spend) -> str:
+    """Spent, reserved and left; where nothing has a price, the time that trials took."""
+    money = view.money
+    if not view.counts_money:
+        return f"no prices are known, so no money is counted; trials took {seconds(view.seconds)}"
+    left = "no budget" if money.budget is None else f"{usd(money.left or 0.0)} left of {usd(money.budget)}"
+    return f"{usd(money.spent)} spent, {usd(money.reserved)} reserved, {left}"
 
 
 def money_lines(view: Spend, signs: Signs = BLOCKS) -> list[str]:
@@ -61,7 +69,7 @@ def progress_line(view: Progress, goal: Goal, signs: Signs = BLOCKS) -> str:
     last = view.moments[-1]
     span = " to ".join(dict.fromkeys(metric(goal.metric, end) for end in (low, high)))
     now = metric(goal.metric, last.goal)
-    return f"{goal.metric} [{line}] {span} over {usd(last.usd)}; now {now}, {changed(view.changes)}"
+    return f"{goal.metric} [{line}] {span} over {last.after}; now {now}, {changed(view.changes)}"
 
 
 def _resampled(view: Progress) -> list[float]:
@@ -90,9 +98,9 @@ def timeline_lines(bars: tuple[Bar, ...], signs: Signs = BLOCKS, most: int = 8) 
         span = max(last - first, 1e-9)
         begin = min(int(width * (bar.begin - first) / span), width - 1)
         length = max(round(width * (bar.end - bar.begin) / span), 1)
-        drawn = (" " * begin + (signs.full if bar.state != RUNNING else ">") * length)[:width].ljust(width)
+        drawn = (" " * begin + (">" if bar.is_running else signs.full) * length)[:width].ljust(width)
         again = f" (attempt {bar.attempt})" if bar.attempt > 1 else ""
-        paid = f"{usd(bar.usd)}{' reserved' if bar.is_running else ''}"
+        paid = f", {usd(bar.usd)}{' reserved' if bar.is_running else ''}" if bar.usd else ""
         where = f", {bar.machines}" if bar.machines else ""
-        lines.append(f"{bar.trial:>5} |{drawn}| {bar.state}{again}, {seconds(bar.end - bar.begin)}, {paid}{where}")
+        lines.append(f"{bar.trial:>5} |{drawn}| {bar.state}{again}, {seconds(bar.end - bar.begin)}{paid}{where}")
     return lines

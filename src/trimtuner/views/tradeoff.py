@@ -19,10 +19,11 @@ from trimtuner.problem.expressions import Value
 from trimtuner.tuning.front import outline_named
 from trimtuner.views.subject import Subject
 
+NOTHING_TO_TRADE = "There is only one number to each configuration: nothing to trade."
 _SHOWN_AT_MOST = 1200
 _BEST_SHOWN = 300
 
-__all__ = ["FEASIBLE", "Point", "Tradeoff", "tradeoff"]
+__all__ = ["FEASIBLE", "NOTHING_TO_TRADE", "Point", "Tradeoff", "tradeoff"]
 
 
 @dataclass(frozen=True)

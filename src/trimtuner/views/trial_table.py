@@ -7,7 +7,7 @@ from html import escape
 
 from trimtuner.views.markup import sentences, table
 from trimtuner.views.subject import Subject
-from trimtuner.views.trials import Row, rows, told_metrics
+from trimtuner.views.trials import Row, rows, state_words, told_metrics
 from trimtuner.views.words import configuration, count_of, metric, number, seconds, share, usd
 
 ROWS_AT_FIRST = 200  # on the page, where the others come when they are asked for
@@ -62,7 +62,8 @@ def table_rows(subject: Subject, shown: Iterable[Row]) -> str:
 def trial_detail(row: Row) -> str:
     """What a row opens to; the log is put in by the page."""
     ended = count_of(row.attempts, "attempt")
-    parts = [sentences(f"{row.state}; {ended}; asked by: {row.origin}")]
+    broken = f", breaks {' and '.join(row.breaks)}" if row.breaks else ""
+    parts = [sentences(f"{row.state}{broken}; {ended}; asked by: {row.origin}")]
     if row.metrics:
         parts.append(table(("metric", "value"), ((name, metric(name, one)) for name, one in row.metrics.items())))
     if row.snapshots:
@@ -85,14 +86,13 @@ def _table(subject: Subject, body: str) -> str:
 
 
 def _row(metrics: tuple[str, ...], row: Row) -> str:
-    state = row.state if row.attempts == 1 else f"{row.state} ({row.attempts} attempts)"
     cells = (
         (str(row.trial), row.trial),
         (share(row.fraction), row.fraction),
         *((number(row.metrics.get(name)), row.metrics.get(name)) for name in metrics),
-        ("-" if row.cost is None else usd(row.cost), row.cost),
+        ("-" if not row.cost else usd(row.cost), row.cost),
         ("-" if row.time is None else seconds(row.time), row.time),
-        (state, None),
+        (state_words(row), None),
         (configuration(row.config), None),
     )
     written = "".join(_cell(words, value) for words, value in cells)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
+from pathlib import Path
 
+from trimtuner.errors import TrimTunerError
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME
 
+_LEAST_USD = 1e-6
+
 
 def usd(amount: float) -> str:
-    """Money, with as many digits as small sums need, and no exponent."""
+    """Money, with as many digits as small sums need, no exponent, and no more noughts than one can count."""
+    if 0 < amount < _LEAST_USD:
+        return f"under {plain(_LEAST_USD, 1)} USD"
     return f"{amount:,.2f} USD" if amount >= 10 else f"{plain(amount, 3)} USD"
 
 
@@ -102,3 +109,14 @@ def machines(config: Mapping[str, Value]) -> str | None:
         return None
     market = f" {config['market']}" if config.get("market") == "spot" else ""
     return f"{config.get('vm_count', 1)} x {config['vm_type']}{market}"
+
+
+def words_instead(error: Exception) -> str:
+    """What stands in the place of what could not be shown: an error of ours says itself what to do."""
+    if isinstance(error, TrimTunerError):
+        return sentence(f"{error}.")
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"This could not be shown ({type(error).__name__}: {error}; {Path(frame.filename).name}:{frame.lineno}). It is "
+        "a fault of trimtuner: please report this line. The study, its record and all the rest are not touched by it."
+    )

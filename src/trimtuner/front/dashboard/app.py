@@ -12,12 +12,13 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from trimtuner.front.dashboard.access import HEADERS, LOCAL, Access
-from trimtuner.front.dashboard.pages import home_page, stop_form, studies_table, study_page
+from trimtuner.front.dashboard.pages import NOT_BEGUN, home_page, stop_form, studies_table, study_page
 from trimtuner.front.dashboard.renderer import Renderer, Shown, goal_of
 from trimtuner.front.studies import JobStudy
 from trimtuner.views.catalogue import VIEWS
 from trimtuner.views.document import asset
 from trimtuner.views.trial_table import newest_first, table_rows, trial_detail
+from trimtuner.views.words import count_of
 
 _ROWS_AT_ONCE = 250
 _MOST_FORM_BYTES = 4096
@@ -99,9 +100,11 @@ class Dashboard:
         return written(self._shown)
 
     async def _study(self, shown: Shown, request: Request) -> Response:
+        await run_in_threadpool(self._renderer.open, shown)
         return HTMLResponse(study_page(shown, request.path_params["number"], self._way_back(), ""))
 
     async def _study_with_button(self, shown: Shown, request: Request) -> Response:
+        await run_in_threadpool(self._renderer.open, shown)
         number = request.path_params["number"]
         button = stop_form(number, self._access.form_token)
         return HTMLResponse(study_page(shown, number, self._way_back(), button))
@@ -112,14 +115,15 @@ class Dashboard:
     async def _state(self, shown: Shown, _request: Request) -> Response:
         """Which version of each view there is."""
         await run_in_threadpool(self._renderer.refresh, shown)
-        versions = {}
+        states = {}
         for view in VIEWS:
             rendered = shown.rendered.get(view.effort)
-            versions[view.name] = None if rendered is None or rendered.trouble else rendered.version
-        troubles = [rendered.trouble for rendered in shown.rendered.values() if rendered.trouble]
-        trouble = "the study has not begun yet" if shown.watched is None else troubles[0] if troubles else ""
-        said = "live; the model is being fitted anew" if shown.pending else "live"
-        return JSONResponse({"views": versions, "goal": goal_of(shown), "said": said, "trouble": trouble})
+            states[view.name] = None if rendered is None else rendered.state
+        trouble = "" if shown.watched is not None else NOT_BEGUN
+        said = count_of(shown.runs, "run") if shown.runs else "no run"
+        fitting = "; the model is being fitted anew" if shown.pending else ""
+        told = {"views": states, "goal": goal_of(shown), "said": f"{said} at work{fitting}", "trouble": trouble}
+        return JSONResponse(told)
 
     async def _view(self, shown: Shown, request: Request) -> Response:
         name = request.path_params["view"]

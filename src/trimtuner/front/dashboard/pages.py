@@ -12,7 +12,7 @@ from trimtuner.views.catalogue import VIEWS
 from trimtuner.views.document import navigation, section
 from trimtuner.views.words import usd
 
-_WAITING = '<p class="stale">being read</p>'
+NOT_BEGUN = "the study has not begun yet"
 
 
 def home_page(studies: Sequence[Shown]) -> str:
@@ -33,7 +33,8 @@ def studies_table(studies: Sequence[Shown]) -> str:
 
 def study_page(shown: Shown, number: int, back: str, stop: str) -> str:
     """One study: a place for each view, filled as they are made."""
-    sections = "".join(section(view, _WAITING) for view in VIEWS)
+    words = "being read" if shown.watched is not None else f"{NOT_BEGUN}; start it with: trimtuner run {shown.path}"
+    sections = "".join(section(view, f'<p class="stale">{escape(words)}</p>') for view in VIEWS)
     body = (
         f'<header class="top"><p class="sub">{back}</p><h1>{escape(shown.name)}</h1>'
         '<p class="sub" id="goal"></p><p class="sub" id="state" role="status">connecting</p>'

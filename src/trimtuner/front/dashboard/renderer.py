@@ -18,7 +18,9 @@ from trimtuner.front.subjects import Watched
 from trimtuner.models.gaussian_process import GaussianProcess
 from trimtuner.views.catalogue import EFFORTS, VIEWS, Effort
 from trimtuner.views.document import goal_text
+from trimtuner.views.markup import sentences
 from trimtuner.views.subject import Subject
+from trimtuner.views.words import words_instead
 
 # After its work it rests so many times as long, so that a study that runs on this machine is not slowed.
 _PAUSE_TIMES = 5.0
@@ -26,16 +28,20 @@ _PAUSE_AT_MOST = 60.0  # seconds
 _PAUSE_AFTER_FACTS_AT_MOST = 10.0
 _NICE = 10
 _MODELLED_AT_MOST = 2_000  # measurements, by Gaussian processes: ten seconds; their work grows with the cube
+_NO_STATE = "trouble"  # of what could not be read or made: it is tried again
+_WORKER_LOST = (
+    "The process that fits the model was ended from outside, perhaps for want of memory; it is tried again within a "
+    "minute. 'trimtuner status' tells the same without the page."
+)
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """The views of one version of a record."""
+    """The views of one state of a record, as HTML; where one could not be made, it says why."""
 
-    version: int
+    state: str
     html: dict[str, str]
     seconds: float  # that it took
-    trouble: str = ""
 
 
 @dataclass
@@ -46,6 +52,7 @@ class Shown:
     path: Path
     of: JobStudy
     watched: Watched | None = None  # None: it has not begun
+    runs: int = 0  # at work
     subject: Subject | None = None  # of the facts that were rendered last
     rendered: dict[Effort, Rendered] = field(default_factory=dict)
     pending: dict[Effort, Future[Rendered]] = field(default_factory=dict)
@@ -79,50 +86,58 @@ class Renderer:
         with shown.lock:
             version = _version_of(shown)
             self._collect(shown)
-            if version is None:
+            if version is None or shown.watched is None:
                 return
+            shown.runs = shown.watched.runs()
             for effort in EFFORTS:
+                # Facts also say who is at work, of which the record's version says nothing.
+                state = f"{version}, {shown.runs} runs" if effort == "facts" else str(version)
                 last = shown.rendered.get(effort)
-                is_new = last is None or last.version != version
+                is_new = last is None or last.state != state
                 if not is_new or effort in shown.pending or shown.rests(effort):
                     continue
                 if effort == "facts":
-                    _take(shown, effort, _facts(shown, version))
+                    _take(shown, effort, _facts(shown, shown.watched, state))
                 else:
-                    shown.pending[effort] = self._pool.submit(render, str(shown.path), effort, version)
+                    shown.pending[effort] = self._pool.submit(render, str(shown.path), effort, state)
 
     def _collect(self, shown: Shown) -> None:
         for effort, future in list(shown.pending.items()):
             if not future.done():
                 continue
             del shown.pending[effort]
-            if future.cancelled() or future.exception() is not None:
+            fault = None if future.cancelled() else future.exception()
+            if future.cancelled() or fault is not None:
                 # A worker that was killed, say for want of memory, is replaced; what it was asked is asked again.
                 self._pool = _new_pool()
-                shown.rests_until[effort] = time.monotonic() + _PAUSE_AT_MOST
+                _take(shown, effort, Rendered(_NO_STATE, _instead(effort, _WORKER_LOST), _PAUSE_AT_MOST))
                 continue
             _take(shown, effort, future.result())
 
 
-def render(path: str, effort: Effort, version: int) -> Rendered:
+def render(path: str, effort: Effort, state: str) -> Rendered:
     """In the worker: all views of one effort, as the record stands."""
     begin = time.monotonic()
     try:
         html = _html(_patient(_watched(path).subject()), effort)
-    except TrimTunerError as error:
-        return Rendered(version, {}, time.monotonic() - begin, str(error))
-    return Rendered(version, html, time.monotonic() - begin)
+    except Exception as error:
+        html, state = _instead(effort, words_instead(error)), _NO_STATE
+    return Rendered(state, html, time.monotonic() - begin)
 
 
-def _facts(shown: Shown, version: int) -> Rendered:
+def _facts(shown: Shown, watched: Watched, state: str) -> Rendered:
     begin = time.monotonic()
     try:
-        assert shown.watched is not None  # noqa: S101  (it has a version)
-        shown.subject = shown.watched.subject()
+        shown.subject = watched.subject()
         html = _html(shown.subject, "facts")
-    except TrimTunerError as error:
-        return Rendered(version, {}, time.monotonic() - begin, str(error))
-    return Rendered(version, html, time.monotonic() - begin)
+    except Exception as error:
+        html, state = _instead("facts", words_instead(error)), _NO_STATE
+    return Rendered(state, html, time.monotonic() - begin)
+
+
+def _instead(effort: Effort, words: str) -> dict[str, str]:
+    """The same words in the place of every view of that effort."""
+    return {view.name: sentences(words) for view in VIEWS if view.effort == effort}
 
 
 def goal_of(shown: Shown) -> str:
@@ -131,7 +146,7 @@ def goal_of(shown: Shown) -> str:
 
 
 def _html(subject: Subject, effort: Effort) -> dict[str, str]:
-    return {view.name: view.render(subject) for view in VIEWS if view.effort == effort}
+    return {view.name: view.html(subject) for view in VIEWS if view.effort == effort}
 
 
 def _take(shown: Shown, effort: Effort, done: Rendered) -> None:

@@ -19,6 +19,7 @@ from trimtuner.front.jobfile.tree import tree_of
 from trimtuner.records import Address
 
 LARGEST_FILE = 2**20  # bytes
+_RECORD = b"SQLite format 3\0"  # how a record begins
 
 
 def load_job(path: Path) -> Job:
@@ -46,6 +47,8 @@ def _content(path: Path) -> bytes:
 
 
 def _decoded(content: bytes) -> str:
+    if content.startswith(_RECORD):
+        raise Fault(1, "this is the record of a study, not a job file; give the job file that the study was run with")
     if len(content) > LARGEST_FILE:
         raise Fault(1, f"larger than {LARGEST_FILE // 2**20} MiB; a job file is a page or two")
     try:

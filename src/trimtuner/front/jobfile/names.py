@@ -14,6 +14,7 @@ def check_name(name: str) -> str:
     """The name of a study, if it is one that is safe wherever a name is shown or stored."""
     if not STUDY_NAME.fullmatch(name):
         raise InputError(
-            f"{shortened(name)} is no name for a study; use 1 to 64 letters, digits and . _ -, the first no sign"
+            f"{shortened(name)} is no name for a study; use the letters a to z, digits and . _ -, at most 64, the "
+            "first no sign"
         )
     return name

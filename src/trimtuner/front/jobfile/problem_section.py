@@ -31,7 +31,9 @@ def read_goal(field: Field) -> Goal:
 def _metric(field: Field) -> str:
     metric = field.text("the name of a metric, such as accuracy")
     if not METRIC_NAME.fullmatch(metric):
-        raise field.fault(f"{shortened(metric)} is no name for a metric; use letters, digits and underscores")
+        raise field.fault(
+            f"{shortened(metric)} is no name for a metric; use the letters a to z, digits and underscores"
+        )
     if metric == "fraction":
         raise field.fault("'fraction' is the share of the data, not a metric")
     return metric

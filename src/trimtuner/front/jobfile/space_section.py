@@ -134,7 +134,7 @@ def _parameters(field: Field, machine_names: tuple[str, ...]) -> dict[str, Param
 def _check_name(name: str, reserved: tuple[str, ...]) -> None:
     if not PARAMETER_NAME.fullmatch(name):
         raise InputError(
-            f"{shortened(name)} is no name for a parameter; use letters, digits and underscores, at most 64"
+            f"{shortened(name)} is no name for a parameter; use the letters a to z, digits and underscores, at most 64"
         )
     if name in reserved:
         raise InputError(f"the parameter {name!r} has the name of a placeholder with its own meaning; rename it")

@@ -134,7 +134,7 @@ def _space_text(space: Space) -> str:
     shares = ", ".join(f"{fraction:.4g}" for fraction in space.fractions)
     passed = ", smaller ones passed on the way" if space.snapshots else ""
     if count is None:
-        return f"configurations without number at fractions {shares}{passed}"
+        return f"more configurations than can be listed, at fractions {shares}{passed}"
     total = count * len(space.fractions)
     return f"{count:,} configurations at {len(space.fractions)} fractions ({shares}{passed}): {total:,} candidates"
 

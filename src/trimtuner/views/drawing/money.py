@@ -83,7 +83,7 @@ def _progress(view: Progress, goal: Goal, at: list[float], x_label: str, name: s
         if moment.is_change:
             kind = "likely" if moment.chance >= 0.5 else "unlikely"
             told = (
-                f"from trial {moment.trial}, after {usd(moment.usd)}: {configuration(moment.config)}; {goal.metric} "
+                f"from trial {moment.trial}, after {moment.after}: {configuration(moment.config)}; {goal.metric} "
                 f"{metric(goal.metric, moment.goal)}, P(limits) {chance(moment.chance)}"
             )
             chart.dot(place, moment.goal, f"change {kind}", told)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from trimtuner.problem.history import PREEMPTED
 from trimtuner.views.drawing.chart import LEFT, RIGHT, WIDTH, Chart, across, cut, drawn, room_for, unit_of, up
 from trimtuner.views.drawing.money import time_unit
 from trimtuner.views.drawing.scales import Scale, kind_for, tick_text
 from trimtuner.views.drawing.svg import element, path_of, text, title
 from trimtuner.views.importance import Importance
-from trimtuner.views.trials import DONE, RUNNING, Bar
+from trimtuner.views.trials import DONE, Bar
 from trimtuner.views.trust import Check, Trust
 from trimtuner.views.words import metric, number, seconds, usd
 
@@ -37,7 +38,7 @@ def timeline_picture(bars: tuple[Bar, ...]) -> str:
 
 
 def _bar(bar: Bar, scale: Scale, top: float) -> str:
-    kind = {DONE: "done", RUNNING: "running", "preempted": "preempted"}.get(bar.state, "failed")
+    kind = "running" if bar.is_running else {DONE: "done", PREEMPTED: "preempted"}.get(bar.state, "failed")
     begin, end = scale(bar.begin), scale(bar.end)
     again = f" (attempt {bar.attempt})" if bar.attempt > 1 else ""
     paid = f"{usd(bar.usd)}{' reserved' if bar.is_running else ''}" if bar.usd else ""
