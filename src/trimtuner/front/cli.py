@@ -141,6 +141,7 @@ def run(
     recommendation = look.recommendation()
     if recommendation is None:
         print(f"nothing was measured; how each log ends is in the report: trimtuner report {job}")
+        print(f"failures of a command that is mended by now are forgotten with: trimtuner forget {job} --failed")
         raise typer.Exit(EXIT_NO_ANSWER)
     print(best_text(look, recommendation))
     print(savings_text(look) or money_line(look))
@@ -372,6 +373,36 @@ def import_(
     _, memory = of.open_to_run()
     added, skipped = memory.record.import_measurements(measurements)
     print(f"{added} measurements added, {skipped} known already")
+
+
+@app.command()
+def forget(
+    job: JobPath,
+    trials: Annotated[
+        list[int] | None, typer.Argument(help="Numbers of failed trials.", metavar="TRIAL...", show_default=False)
+    ] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="All that failed.")] = False,
+) -> None:
+    """Take failures back, as when the script was wrong: they stay charged, and count for nothing else.
+
+    A forgotten trial is still listed. It counts neither as a trial of the budget nor against its configuration, which
+    may be tested again; what it measured on its way is forgotten with it.
+    """
+    from trimtuner.front.look import Look
+    from trimtuner.front.studies import JobStudy
+    from trimtuner.views.words import usd
+
+    if bool(trials) == failed:
+        raise InputError(f"say what to forget: numbers of failed trials, or --failed; see: trimtuner trials {job}")
+    of = JobStudy.at(job)
+    outcomes = Look.at(of).history.outcomes  # of a study that there is: nothing is made to forget in it
+    known = [one.trial.number for one in outcomes if one.failed is not None and not one.is_forgotten]
+    numbers = list(dict.fromkeys(trials or known))
+    _, memory = of.open_to_run()
+    memory.forget(numbers)
+    cost = usd(sum(one.cost for one in outcomes if one.trial.number in numbers))
+    told = ", ".join(map(str, numbers))
+    print(f"forgotten: {told}; their cost of {cost} stays charged" if numbers else "there is no failure to forget")
 
 
 @app.command()

@@ -91,7 +91,12 @@ def status(look: Look) -> dict[str, object]:
         "spent_usd": now.spent,
         "reserved_usd": now.reserved,
         "left_usd": None if now.budget is None else max(now.budget - now.spent - now.reserved, 0.0),
-        "trials": {"succeeded": now.succeeded, "failed": now.failed, "running": now.open},
+        "trials": {
+            "succeeded": now.succeeded,
+            "failed": now.failed,
+            "running": now.open,
+            "forgotten": now.forgotten,
+        },
         "running": [
             {
                 "trial": one.trial.number,
@@ -143,7 +148,8 @@ def status_text(look: Look) -> str:
     at_work = f"{len(alive)} run(s) at work" if alive else "no run at work"
     subject = subject_of(look.of, look.study, look.view)
     lines = [f"{look.of.job.name}  ({look.of.job.storage})", *money_lines(spend(subject), signs())]
-    lines.append(f"trials: {now.succeeded} succeeded, {now.failed} failed, {now.open} running; {at_work}")
+    forgotten = f", {now.forgotten} forgotten" if now.forgotten else ""
+    lines.append(f"trials: {now.succeeded} succeeded, {now.failed} failed{forgotten}, {now.open} running; {at_work}")
     if subject.attempts:
         lines += timeline_lines(timeline(subject), signs())
     lines += [*look.learning_lines(), ""]
