@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from trimtuner.errors import InputError
-from trimtuner.front.jobfile.definition import definition_of, differences
+from trimtuner.front.jobfile.definition import definition_of
 from trimtuner.front.jobfile.job import Job
 from trimtuner.front.jobfile.load import load_job
 from trimtuner.front.jobfile.starter import init_text, write_init
 from trimtuner.front.jobfile.validation import duration_text, validate_text, validation
+from trimtuner.records.differences import differences
 
 JOB = """\
 name: priced

@@ -11,6 +11,7 @@ import numpy as np
 
 from trimtuner.decisions.belief import Places
 from trimtuner.errors import InputError, NoAnswer
+from trimtuner.front.jobfile.differing import differences_from
 from trimtuner.front.learning import learnt, learnt_lines
 from trimtuner.front.studies import JobStudy
 from trimtuner.front.subjects import subject_of
@@ -62,6 +63,11 @@ class Look:
         except NoAnswer:
             return None
 
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """How the job file differs from the study in its record, a line each."""
+        return differences_from(self.of.job, self.view)
+
     def learns_from(self) -> list[dict[str, object]]:
         """The earlier studies, and how much each counts by now, in plain values."""
         return learnt(self.study.recipe.earlier, self.study.belief_at_hand(self.history))
@@ -86,6 +92,7 @@ def status(look: Look) -> dict[str, object]:
     return {
         "study": look.of.job.name,
         "record": str(look.of.job.storage),
+        "differs_from_record": list(look.differing),
         "runs": len(alive),
         "budget_usd": now.budget,
         "spent_usd": now.spent,

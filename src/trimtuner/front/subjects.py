@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from trimtuner.front.jobfile.differing import differences_from, note, require_judgeable
 from trimtuner.front.studies import JobStudy
 from trimtuner.problem.expressions import Value
 from trimtuner.records import StudyView
@@ -20,6 +21,7 @@ _LAST_BYTES = 4 * 1024
 def subject_at(of: JobStudy) -> Subject:
     """The study of a job, as it stands."""
     study, view = of.open_to_read()
+    require_judgeable(of.job, view)
     return subject_of(of, study, view)
 
 
@@ -32,6 +34,7 @@ class Watched:
 
     def subject(self) -> Subject:
         """The study as it stands now."""
+        require_judgeable(self.of.job, self.view)
         self._study.history = self.view.history()
         return subject_of(self.of, self._study, self.view)
 
@@ -63,6 +66,7 @@ def subject_of(of: JobStudy, study: Study, view: StudyView) -> Subject:
         command_of=command_of,
         log_of=partial(_log_of, of.folder / view.id),
         known=study.belief_at_hand(history),
+        note=note(job, differences_from(job, view)),
     )
 
 
