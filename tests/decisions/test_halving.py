@@ -325,6 +325,14 @@ def test_a_pre_empted_draw_leaves_its_slot(number):
     assert configurations_of(trials[10:13]) == ranked(ran)[:3]
 
 
+def test_a_forgotten_failure_leaves_its_slot_as_a_pre_empted_one_does():
+    def fate(kind):
+        return search(Hyperband(), problem_of(MANY), 5, kind_of=lambda one: kind if one.number == 2 else None)[1]
+
+    forgotten = ask_together(Hyperband(), problem_of(MANY), fate("exit").with_forgotten(2), 9)
+    assert forgotten == ask_together(Hyperband(), problem_of(MANY), fate(PREEMPTED), 9)
+
+
 def test_a_pre_empted_promotion_is_asked_again():
     trials, _ = search(Hyperband(), problem_of(MANY), 13, kind_of=lambda t: PREEMPTED if t.number == 9 else None)
     assert configurations_of(trials[9:13]) == [trials[9].config["x"], *ranked(trials[:9])[:3]]

@@ -104,6 +104,14 @@ def test_what_was_imported_counts_neither_as_a_trial_nor_as_its_time():
     assert AfterTime(10).reason(history, None) is not None
 
 
+def test_what_is_forgotten_is_no_trial_but_took_its_time():
+    history = history_of(Outcome(trial(0, 0, 1.0), (), "exit", 0.0, 5.0), ran(1, 0, 1.0, score=1.0, time=5.0))
+    forgotten = history.with_forgotten(0)
+    assert AfterTrials(2).reason(history, None) is not None
+    assert AfterTrials(2).reason(forgotten, None) is None
+    assert AfterTime(10).reason(forgotten, None) is not None
+
+
 def test_never_never_fires():
     assert Never().reason(taking(*[1e9] * 50), None) is None
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trimtuner.errors import InputError
 from trimtuner.problem.history import History, Measurement, Outcome, Trial
 
 
@@ -116,3 +117,37 @@ def test_a_trials_configuration_is_a_copy_of_ones_own():
     one = trial(0, a=1)
     one.configuration["a"] = 2
     assert one.config == {"a": 1}
+
+
+def test_a_forgotten_failure_costs_what_it_cost_and_is_nothing_else():
+    on_its_way = dataclasses.replace(succeeded(trial(0), 2.0, 0.1), failed="exit")
+    told = History().with_asked(trial(0)).with_told(on_its_way).with_told(succeeded(trial(1)))
+    after = told.with_forgotten(0)
+    assert (after.spent, after.next_number, after.pending) == (told.spent, told.next_number, told.pending)
+    assert [outcome.failure for outcome in after.outcomes] == ["forgotten (exit)", None]
+    assert (after.failures, [outcome.trial.number for outcome in after.counted]) == ((), [1])
+    assert [(config["a"], fraction) for config, fraction in after.tested()] == [(1, 0.5)]
+    assert told.failures[0].trial.number == 0  # a value is left as it was
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (0, "trial 0 succeeded; only a failed one can be forgotten"),
+        (1, "trial 1 is forgotten already"),
+        (2, "trial 2 is running"),
+        (3, "there is no trial 3"),
+    ],
+)
+def test_only_a_failure_that_is_not_forgotten_can_be_forgotten(number, says):
+    history = History().with_told(succeeded(trial(0))).with_told(failed(trial(1), "exit")).with_asked(trial(2))
+    with pytest.raises(InputError, match=says):
+        history.with_forgotten(1).with_forgotten(number)
+
+
+def test_failures_at_first_are_those_before_anything_was_measured_and_not_where_one_was_forgotten():
+    history = History().with_told(failed(trial(0, a=0), "exit")).with_told(failed(trial(1, a=1), "preempted"))
+    assert [one.trial.number for one in history.failures_at_first] == [0]
+    again = history.with_forgotten(0).with_told(failed(trial(2, a=0), "exit")).with_told(failed(trial(3, a=3), "exit"))
+    assert [one.trial.number for one in again.failures_at_first] == [3]
+    assert again.with_told(succeeded(trial(4))).failures_at_first == ()

@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
-from trimtuner.problem.history import PREEMPTED, History, Measurement, Outcome, Trial
+from trimtuner.problem.history import History, Measurement, Outcome, Trial
 from trimtuner.records import Owner, Records, RecordsView
 from trimtuner.records.codec import configuration_key
 from trimtuner.records.money import to_nanos
@@ -90,7 +90,7 @@ def _check_trials(history):
     assert sorted(one.number for one in trials) == list(range(history.next_number))
     started = Counter(
         (configuration_key(one.config), one.fraction)
-        for one in (*(o.trial for o in history.outcomes if o.failed != PREEMPTED), *history.pending)
+        for one in (*(o.trial for o in history.outcomes if o.failed is None or o.is_fault), *history.pending)
     )
     assert max(started.values(), default=1) == 1
 

@@ -2,6 +2,7 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -322,6 +323,53 @@ class TestImports:
         assert record.history() == History()
 
 
+class TestForgetting:
+    def test_a_forgotten_failure_is_logged_stays_charged_and_its_place_is_free(self, place, record):
+        one = trial(0, 0.5)
+        record.claim(one, 2.0, "me")
+        on_its_way = Outcome(one, (Measurement(one.config, 0.1, {"accuracy": 0.5}),), "exit", 1.5, 3.0)
+        record.finish(on_its_way, 1, 1.5)
+        before = record.ledger()
+        record.forget([0])
+        assert record.ledger() == before
+        assert (record.spent, record.events()[-1].kind, record.events()[-1].trial) == (1.5, "forgotten", 0)
+        assert (record.status().failed, record.status().forgotten) == (0, 1)
+        assert record.history() == History().with_asked(one).with_told(on_its_way).with_forgotten(0)
+        assert record.claim(replace(one, number=1, snapshots=(0.1,)), 2.0, "me")
+        check_everything(place)
+
+    def test_what_another_trial_measured_too_stays_taken(self, place, record):
+        """Told unasked, a snapshot is measured by both; the place is the first one's until that is forgotten."""
+        small, large = trial(0, 0.25, a=1), trial(1, 0.5, a=1)
+        record.claim(small, 1.0, "me")
+        record.finish(Outcome(small, (Measurement(small.config, 0.1, {"accuracy": 0.5}),), "exit", 0.5, 1.0), 1, 0.5)
+        record.claim(large, 1.0, "me")
+        record.finish(succeeded(large, 0.5, 0.1), 1, 0.5)
+        record.forget([0])
+        assert not record.claim(trial(2, 0.1, a=1), 1.0, "me")
+        assert record.claim(trial(2, 0.25, a=1), 1.0, "me")
+        check_everything(place)
+
+    def test_one_that_cannot_be_forgotten_leaves_all_as_they_were(self, place, record):
+        for number in (0, 1):
+            record.claim(trial(number), 1.0, "me")
+        record.finish(failed(trial(0)), 1, 0.5)
+        version, history = record.version(), record.history()
+        with pytest.raises(InputError, match="trial 1 is running"):
+            record.forget([0, 1])
+        assert (record.version(), record.history()) == (version, history)
+        check_everything(place)
+
+    def test_whoever_reads_sees_what_was_forgotten_since(self, place, record):
+        record.claim(trial(0), 1.0, "me")
+        record.finish(failed(trial(0)), 1, 0.5)
+        with RecordsView(place) as records:
+            view = records.open("study")
+            assert [one.failure for one in view.history().outcomes] == ["oom"]
+            record.forget([0])
+            assert [one.failure for one in view.history().outcomes] == ["forgotten (oom)"]
+
+
 class TestEvents:
     def test_everything_that_happens_is_logged_in_order(self, record):
         record.claim(trial(0), 0.5, "me")
@@ -395,12 +443,15 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 def told(draw, one):
     cost = draw(st.floats(0, 1))
     kind = draw(st.sampled_from([None, None, PREEMPTED, "oom"]))
-    if kind is not None:
-        return Outcome(one, (), kind, cost, draw(st.none() | st.floats(0, 1e6)))
     smaller = draw(st.sets(st.sampled_from(FRACTIONS), max_size=2)) - {one.fraction}
     metrics = st.dictionaries(st.text(max_size=3), finite, max_size=3)
-    measured = [Measurement(one.config, f, draw(metrics)) for f in (*sorted(smaller), one.fraction)]
-    return Outcome(one, tuple(measured), None, cost, draw(st.none() | st.floats(0, 1e6)))
+    shares = sorted(smaller) if kind is not None else (*sorted(smaller), one.fraction)
+    measured = [Measurement(one.config, f, draw(metrics)) for f in shares]
+    return Outcome(one, tuple(measured), kind, cost, draw(st.none() | st.floats(0, 1e6)))
+
+
+def _known_failures(history):
+    return [one.trial.number for one in history.outcomes if one.failed is not None and not one.is_forgotten]
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])  # every place is a new one
@@ -413,6 +464,10 @@ def test_the_history_is_that_of_a_study_in_memory(new_place, data):
             outcome = data.draw(told(data.draw(st.sampled_from(history.pending))))
             record.finish(outcome, 1, outcome.cost)
             history = history.with_told(outcome)
+        elif (failures := _known_failures(history)) and data.draw(st.booleans()):
+            number = data.draw(st.sampled_from(failures))
+            record.forget([number])
+            history = history.with_forgotten(number)
         else:
             fraction = data.draw(st.sampled_from(FRACTIONS))
             origin = data.draw(st.sampled_from(["design", "model", "random"]))

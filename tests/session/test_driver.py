@@ -129,6 +129,45 @@ def test_a_command_that_fails_again_and_again_before_anything_is_measured_is_bla
     assert "5 trials failed and none was measured, so it seems to be the command" in one.driver.run()
 
 
+def test_the_next_run_forgets_what_failed_before_anything_was_measured_and_all_trials_are_left(tmp_path):
+    bench(tmp_path, failing(EXIT, after=0.1), trials=5).driver.run()
+    two = bench(tmp_path, good, trials=5)
+    spent = two.study.spent
+    two.driver.run()
+    outcomes = two.study.history.outcomes
+    assert [one.failure for one in outcomes] == ["forgotten (exit)"] * 5 + [None] * 5
+    assert [one.trial.number for one in outcomes] == list(range(10))
+    assert spent == pytest.approx(5 * 0.1 * PRICE_PER_HOUR / 3600)
+    assert two.study.spent == pytest.approx(spent + sum(one.cost for one in outcomes[5:]))
+    (said,) = [one.text for one in two.happened if one.kind == "forgotten"]
+    assert said == (
+        "5 trials that failed before anything was measured are forgotten; their cost of 0.0005 USD stays charged"
+    )
+
+
+@pytest.mark.parametrize(("kind", "failures"), [(EXIT, 4), (UNAVAILABLE, 5)])
+def test_a_few_failures_or_those_that_are_not_the_commands_are_kept_by_the_next_run(tmp_path, kind, failures):
+    bench(tmp_path, failing(kind, after=0.1), trials=failures).driver.run()
+    again = bench(tmp_path, good, trials=failures)
+    again.driver.run()
+    assert [one.failure for one in again.study.history.outcomes] == [kind] * failures
+
+
+def test_of_two_runs_that_begin_together_one_forgets_and_both_go_on(tmp_path, monkeypatch):
+    bench(tmp_path, failing(EXIT, after=0.1), trials=5).driver.run()
+    first, second = bench(tmp_path, good, trials=5), bench(tmp_path, good, trials=5)
+    forget = second.memory.record.forget
+
+    def forget_after_the_first(numbers: list[int]) -> None:
+        first.memory.record.forget(numbers)
+        forget(numbers)
+
+    monkeypatch.setattr(second.memory.record, "forget", forget_after_the_first)
+    second.driver.run()
+    assert len(second.study.history.counted) == 5
+    assert not [one for one in second.happened if one.kind == "forgotten"]
+
+
 def test_machines_that_cannot_be_had_are_not_the_commands_fault(tmp_path):
     one = bench(tmp_path, failing(UNAVAILABLE, after=0.1), trials=7)
     assert "the command" not in one.driver.run()

@@ -58,10 +58,13 @@ def test_opened_again_it_goes_on_where_it_was(storage):
 
 def test_another_problem_method_or_seed_is_another_study(storage):
     study(storage)
-    with pytest.raises(tt.InputError, match="another definition"):
+    with pytest.raises(tt.InputError, match=r"another definition \(constraints: was \['cost <= 1'\], is \[\]\)"):
         tt.Study(space(), maximize="accuracy", seed=3, storage=storage)
-    with pytest.raises(tt.InputError, match="another definition"):
+    with pytest.raises(tt.InputError, match=r"another definition \(method: was 'trimtuner', is 'random'\)"):
         study(storage, method="random")
+    fewer = tt.Space({"x": tt.Choice([0, 1])}, cloud=space().cloud, fractions=[0.1, 1])
+    with pytest.raises(tt.InputError, match=r"another definition \(space: the values, machines or prices differ"):
+        tt.Study(fewer, maximize="accuracy", constraints=["cost <= 1"], seed=3, storage=storage)
     assert study(storage, method="random", name="control").history == tt.History()
 
 
@@ -116,3 +119,37 @@ def test_a_trial_whose_process_was_killed_is_closed_and_charged_by_the_next_one(
     assert 0 < lost.cost < 0.36 / 60  # a minute at most
     assert [outcome.failed for outcome in others] == [None, None]
     assert not history.pending
+
+
+def test_a_forgotten_failure_is_forgotten_in_a_record_as_in_memory_and_the_search_goes_on_the_same(storage):
+    kept, free = study(storage, stop=tt.AfterTrials(4)), study(None, stop=tt.AfterTrials(4))
+    for one in (kept, free):
+        for _ in range(2):
+            one.tell(one.ask(), failed="exit", time=10.0)
+        first, second = (outcome.trial for outcome in one.history.outcomes)
+        one.forget(first)
+        one.forget(second.number)
+        assert one.spent == pytest.approx(2 * 10.0 * 0.36 / 3600)
+    assert kept.history == free.history
+    for number in range(2, 6):
+        trial, other = kept.ask(), free.ask()
+        assert (trial, trial.number) == (other, number)
+        for one in (kept, free):
+            one.tell(trial, **measure(trial.config, trial.fraction))
+    for one in (kept, study(storage, stop=tt.AfterTrials(4)), free):
+        with pytest.raises(tt.SearchOver, match="4 of 4 trials are made"):
+            one.ask()
+
+
+def test_what_cannot_be_forgotten_is_said(storage):
+    for one in (study(storage), study(None)):
+        one.tell(one.ask(), accuracy=0.5, time=1.0)
+        one.tell(one.ask(), failed="exit", time=1.0)
+        running = one.ask()
+        one.forget(1)
+        for what, says in ((0, "succeeded"), (1, "forgotten already"), (running, "is running"), (9, "no trial 9")):
+            with pytest.raises(tt.InputError, match=says):
+                one.forget(what)
+        for what in (True, "1", None, 1.0):
+            with pytest.raises(tt.InputError, match="a trial or its number"):
+                one.forget(what)

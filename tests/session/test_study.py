@@ -504,6 +504,37 @@ def test_when_the_first_three_trials_all_raise_the_exception_passes_on():
     assert study.history.pending == ()
 
 
+def test_a_function_that_only_raised_is_mended_and_nothing_is_held_against_the_configurations():
+    study = study_of(stop=tt.AfterTrials(4))
+    with pytest.raises(ZeroDivisionError) as raised:
+        study.optimize(lambda *_: 1 / 0, trials=10)
+    first = [dict(outcome.trial.config) for outcome in study.history.outcomes]
+    (note,) = raised.value.__notes__
+    assert note.startswith("3 trials that failed before anything was measured are forgotten; their cost of ")
+    assert study.history.failures == ()
+    assert study.spent > 0
+    study.optimize(job, trials=10)
+    mended = study.history.outcomes[3:]
+    assert [outcome.trial.number for outcome in mended] == [3, 4, 5, 6]  # all four trials are left
+    assert [dict(outcome.trial.config) for outcome in mended[:3]] == first
+
+
+def test_what_raises_where_it_was_forgotten_before_is_learnt_from():
+    study = study_of()
+    for held in (0, 3, 3):
+        with pytest.raises(ZeroDivisionError):
+            study.optimize(lambda *_: 1 / 0, trials=3)
+        assert len(study.history.failures) == held
+    assert len(study.history.outcomes) == 9
+
+
+def test_once_something_was_measured_what_raises_is_learnt_from():
+    study = run(study_of(), 1)
+    with pytest.raises(ZeroDivisionError):
+        study.optimize(lambda *_: 1 / 0, trials=3)
+    assert len(study.history.failures) == 3
+
+
 def test_two_failures_before_a_success_pass_nothing_on():
     study = study_of()
     assert study.optimize(fails_with(ValueError(), on={0, 1, 3, 4, 5, 6}), trials=8) is not None

@@ -104,7 +104,7 @@ class LatinHypercube:
         ran = sum(outcome.failed is None for outcome in history.outcomes) + len(history.pending)
         if self.count is not None:
             return ran >= self.count
-        made = len(history.outcomes) + len(history.pending)
+        made = sum(not outcome.is_forgotten for outcome in history.outcomes) + len(history.pending)
         if self.initial_budget is not None:
             return history.spent >= self.initial_budget and made >= _FEWEST
         if problem.budget is not None:

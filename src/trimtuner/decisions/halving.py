@@ -27,7 +27,7 @@ from scipy.special import logsumexp, softmax
 
 from trimtuner.arrays import Booleans, Floats, Positions
 from trimtuner.decisions.designs import Step
-from trimtuner.problem.history import PREEMPTED, History, Measurement, Trial
+from trimtuner.problem.history import History, Measurement, Trial
 from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import Problem
 
@@ -148,8 +148,8 @@ class _Record:
 
 
 def _trials_that_count(history: History) -> list[Trial]:
-    """In the order they were asked; a pre-empted one leaves its slot as if it had never been."""
-    ended = [outcome.trial for outcome in history.outcomes if outcome.failed != PREEMPTED]
+    """In the order they were asked; one pre-empted or forgotten leaves its slot as if it had never been."""
+    ended = [outcome.trial for outcome in history.outcomes if outcome.failed is None or outcome.is_fault]
     return sorted((*ended, *history.pending), key=lambda trial: trial.number)
 
 
@@ -160,7 +160,7 @@ def _standings(
     standings: tuple[dict[int, _Standing], ...] = tuple({} for _ in rungs)
     for outcome in sorted(history.outcomes, key=lambda outcome: outcome.trial.number):
         results = [(m.configuration, m.fraction, _standing(problem, m)) for m in outcome.measurements]
-        if outcome.failed not in (None, PREEMPTED):
+        if outcome.is_fault:
             results.append((outcome.trial.config, outcome.trial.fraction, _FAILED))
         for configuration, fraction, standing in results:
             if fraction in rungs:

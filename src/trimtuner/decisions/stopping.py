@@ -98,8 +98,8 @@ class AfterTrials(Stop):
             raise InputError(f"AfterTrials({self.trials!r}): the number of trials is a whole number from 1")
 
     def reason(self, history: History, prospect: Prospect | None) -> str | None:  # noqa: ARG002
-        """Trials are counted from the first, failed ones too, imported ones not."""
-        asked = len(history.made) + len(history.pending)
+        """Trials are counted from the first, failed ones too; not those that were imported, or are forgotten."""
+        asked = len(history.counted) + len(history.pending)
         return f"{asked} of {self.trials} trials are made" if asked >= self.trials else None
 
 

@@ -127,20 +127,25 @@ def run(
     Interrupt once to start nothing more and wait for the running trials, twice to leave at once: running trials then go
     on until their time-out, and the next run adopts them.
     """
+    from trimtuner.front.jobfile.validation import require_valid
     from trimtuner.front.look import Look, best_text, money_line, savings_text, status
     from trimtuner.front.running import run_job
     from trimtuner.front.studies import JobStudy
 
     of = JobStudy.at(job)
+    warnings = require_valid(of.job)
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
     reason = run_job(of, is_quiet=quiet or as_json)
     look = Look.at(of)
     if as_json:
-        print(json.dumps({**status(look), "ended": reason}, indent=2))
+        print(json.dumps({**status(look), "warnings": list(warnings), "ended": reason}, indent=2))
         raise typer.Exit(0 if look.recommendation() else EXIT_NO_ANSWER)
     print(f"over: {reason}")
     recommendation = look.recommendation()
     if recommendation is None:
         print(f"nothing was measured; how each log ends is in the report: trimtuner report {job}")
+        print(f"failures of a command that is mended by now are forgotten with: trimtuner forget {job} --failed")
         raise typer.Exit(EXIT_NO_ANSWER)
     print(best_text(look, recommendation))
     print(savings_text(look) or money_line(look))
@@ -149,11 +154,10 @@ def run(
 @app.command()
 def status(job: JobPath, as_json: AsJson = False) -> None:
     """Money, trials and the recommendation, as they stand; never in the way of a run."""
-    from trimtuner.front.look import Look, status_text
     from trimtuner.front.look import status as status_of
-    from trimtuner.front.studies import JobStudy
+    from trimtuner.front.look import status_text
 
-    look = Look.at(JobStudy.at(job))
+    look = _judged_look_at(job)
     print(json.dumps(status_of(look), indent=2) if as_json else status_text(look))
 
 
@@ -182,14 +186,13 @@ def best(
 
     Where one metric is maximised and another minimised: the best for every price, and the knee.
     """
-    from trimtuner.front.look import Look, answered, best_text, recommendation_text, recommended
-    from trimtuner.front.studies import JobStudy
+    from trimtuner.front.look import answered, best_text, recommendation_text, recommended
 
     if form is None and output is not None:
         raise InputError("--output is for what launches the recommendation; say --format bash, or another")
     if form is not None and as_json:
         raise InputError("--json and --format are two forms of the answer; choose one")
-    look = Look.at(JobStudy.at(job))
+    look = _judged_look_at(job)
     recommendation = look.recommendation()
     if recommendation is None:
         print("nothing was measured yet", file=sys.stderr)
@@ -200,7 +203,30 @@ def best(
         _tell_launch(look, recommendation, form, output)
         return
     tell, text = (answered, best_text) if within is None else (recommended, recommendation_text)
-    print(json.dumps(tell(look, recommendation), indent=2) if as_json else text(look, recommendation))
+    told = {**tell(look, recommendation), "differs_from_record": list(look.differing)}
+    print(json.dumps(told, indent=2) if as_json else text(look, recommendation))
+
+
+def _judged_look_at(job: Path) -> Look:
+    """The same, where a model is to be made of what was measured."""
+    from trimtuner.front.jobfile.differing import require_judgeable
+
+    look = _look_at(job)
+    require_judgeable(look.of.job, look.view)
+    return look
+
+
+def _look_at(job: Path) -> Look:
+    """The study as it stands; where the job file differs from it, that is said."""
+    from trimtuner.front.jobfile.differing import note
+    from trimtuner.front.look import Look
+    from trimtuner.front.studies import JobStudy
+
+    look = Look.at(JobStudy.at(job))
+    told = note(look.of.job, look.differing)
+    if told:
+        print(f"warning: {told}", file=sys.stderr)
+    return look
 
 
 def _best_within(look: Look, limit: str) -> Recommendation:
@@ -242,9 +268,8 @@ def report(
 ) -> None:
     """Everything there is to see of the study, in one file to send, or one view as a picture."""
     from trimtuner.front.report import report_text, write_report
-    from trimtuner.front.studies import JobStudy
 
-    of = JobStudy.at(job)
+    of = _look_at(job).of
     if output is not None and str(output) == "-":
         print(report_text(of), end="")
         return
@@ -282,10 +307,9 @@ def dashboard(
 @app.command()
 def trials(job: JobPath, as_json: AsJson = False) -> None:
     """Every trial: where, what it measured, what it cost, how it ended."""
-    from trimtuner.front.look import Look, trial_rows, trials_text
-    from trimtuner.front.studies import JobStudy
+    from trimtuner.front.look import trial_rows, trials_text
 
-    look = Look.at(JobStudy.at(job))
+    look = _look_at(job)
     print(json.dumps(trial_rows(look), indent=2) if as_json else trials_text(look))
 
 
@@ -297,10 +321,9 @@ def explain(
     ] = None,
 ) -> None:
     """Why a trial was asked, or why the recommendation is what it is."""
-    from trimtuner.front.look import Look, explain_text
-    from trimtuner.front.studies import JobStudy
+    from trimtuner.front.look import explain_text
 
-    print(explain_text(Look.at(JobStudy.at(job)), trial))
+    print(explain_text(_judged_look_at(job), trial))
 
 
 Experiment = Annotated[
@@ -372,6 +395,36 @@ def import_(
     _, memory = of.open_to_run()
     added, skipped = memory.record.import_measurements(measurements)
     print(f"{added} measurements added, {skipped} known already")
+
+
+@app.command()
+def forget(
+    job: JobPath,
+    trials: Annotated[
+        list[int] | None, typer.Argument(help="Numbers of failed trials.", metavar="TRIAL...", show_default=False)
+    ] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="All that failed.")] = False,
+) -> None:
+    """Take failures back, as when the script was wrong: they stay charged, and count for nothing else.
+
+    A forgotten trial is still listed. It counts neither as a trial of the budget nor against its configuration, which
+    may be tested again; what it measured on its way is forgotten with it.
+    """
+    from trimtuner.front.look import Look
+    from trimtuner.front.studies import JobStudy
+    from trimtuner.views.words import usd
+
+    if bool(trials) == failed:
+        raise InputError(f"say what to forget: numbers of failed trials, or --failed; see: trimtuner trials {job}")
+    of = JobStudy.at(job)
+    outcomes = Look.at(of).history.outcomes  # of a study that there is: nothing is made to forget in it
+    known = [one.trial.number for one in outcomes if one.failed is not None and not one.is_forgotten]
+    numbers = list(dict.fromkeys(trials or known))
+    _, memory = of.open_to_run()
+    memory.forget(numbers)
+    cost = usd(sum(one.cost for one in outcomes if one.trial.number in numbers))
+    told = ", ".join(map(str, numbers))
+    print(f"forgotten: {told}; their cost of {cost} stays charged" if numbers else "there is no failure to forget")
 
 
 @app.command()

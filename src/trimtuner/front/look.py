@@ -11,6 +11,7 @@ import numpy as np
 
 from trimtuner.decisions.belief import Places
 from trimtuner.errors import InputError, NoAnswer
+from trimtuner.front.jobfile.differing import differences_from
 from trimtuner.front.learning import learnt, learnt_lines
 from trimtuner.front.studies import JobStudy
 from trimtuner.front.subjects import subject_of
@@ -63,6 +64,11 @@ class Look:
         except NoAnswer:
             return None
 
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """How the job file differs from the study in its record, a line each."""
+        return differences_from(self.of.job, self.view)
+
     def learns_from(self) -> list[dict[str, object]]:
         """The earlier studies, and how much each counts by now, in plain values."""
         return learnt(self.study.recipe.earlier, self.study.belief_at_hand(self.history))
@@ -87,12 +93,18 @@ def status(look: Look) -> dict[str, object]:
     return {
         "study": look.of.job.name,
         "record": str(look.of.job.storage),
+        "differs_from_record": list(look.differing),
         "runs": len(alive),
         "budget_usd": now.budget,
         "spent_usd": now.spent,
         "reserved_usd": now.reserved,
         "left_usd": None if now.budget is None else max(now.budget - now.spent - now.reserved, 0.0),
-        "trials": {"succeeded": now.succeeded, "failed": now.failed, "running": now.open},
+        "trials": {
+            "succeeded": now.succeeded,
+            "failed": now.failed,
+            "running": now.open,
+            "forgotten": now.forgotten,
+        },
         "running": [
             {
                 "trial": one.trial.number,
@@ -143,7 +155,8 @@ def status_text(look: Look) -> str:
     subject = subject_of(look.of, look.study, look.view)
     lines = [f"{look.of.job.name}  ({look.of.job.storage})"]
     lines += _shown(lambda: money_lines(spend(subject), signs()))
-    lines.append(f"trials: {now.succeeded} succeeded, {now.failed} failed, {_open_words(now.open, subject)}")
+    forgotten = f", {now.forgotten} forgotten" if now.forgotten else ""
+    lines.append(f"trials: {now.succeeded} succeeded, {now.failed} failed{forgotten}, {_open_words(now.open, subject)}")
     if subject.attempts:
         lines += _shown(lambda: timeline_lines(timeline(subject), signs()))
     lines += [*look.learning_lines(), ""]

@@ -240,6 +240,8 @@ def _text(look: Look, what: Happening) -> str:
     attempt = f" (attempt {what.attempt})" if what.attempt > 1 else ""
     if what.kind == "in trouble":
         return f"trial {what.trial.number}{attempt} cannot be watched now, trying again: {what.text}"
+    if what.kind == "forgotten":
+        return what.text
     text = f"trial {what.trial.number}{attempt} {what.kind}: {brief(what.trial)}"
     if what.kind != "ended":
         return f"{text}; {what.text}" if what.text else text

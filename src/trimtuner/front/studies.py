@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias, cast
 
 from trimtuner.decisions.stopping import AfterTime, AfterTrials, Stop
 from trimtuner.engines.protocol import Engine, Launch, Machines
 from trimtuner.errors import InputError
-from trimtuner.front.jobfile.definition import definition_of, differences
-from trimtuner.front.jobfile.job import Job, Json, problem_of
+from trimtuner.front.jobfile.definition import definition_of
+from trimtuner.front.jobfile.differing import refusal, ways_on
+from trimtuner.front.jobfile.job import Job, problem_of
 from trimtuner.front.jobfile.load import load_job
 from trimtuner.front.learning import earlier_of
 from trimtuner.problem.expressions import Value
@@ -24,8 +24,6 @@ from trimtuner.session.driver import Driver, Listener
 from trimtuner.session.memory import InMemory, Recorded
 from trimtuner.session.study import Study
 from trimtuner.tuning.recipe import Recipe
-
-Definition: TypeAlias = Mapping[str, Json]
 
 
 @dataclass(frozen=True)
@@ -66,11 +64,7 @@ class JobStudy:
         try:
             memory = Recorded(self.job.storage, self.job.name, definition, self.problem, lambda: earlier_of(self.job))
         except DefinitionDiffers as error:
-            told = "; ".join(differences(cast("Definition", error.old), cast("Definition", error.new)))
-            raise InputError(
-                f"the record {self.job.storage} has a study {self.job.name!r} of another problem ({told}); give the "
-                "job another name or storage, or put it back as it was"
-            ) from None
+            raise InputError(f"{refusal(self.job, error.differences)}\n{ways_on(self.job)}") from None
         recipe = self.recipe.learning_from(memory.record.earlier(), self.job.space)
         return Study.of(self.problem, recipe, self.job.search.seed, memory), memory
 

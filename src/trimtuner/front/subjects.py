@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from trimtuner.front.jobfile.differing import differences_from, note, require_judgeable
 from trimtuner.front.studies import JobStudy
 from trimtuner.problem.expressions import Value
 from trimtuner.records import StudyView
@@ -21,6 +22,7 @@ _LAST_BYTES = 4 * 1024
 def subject_at(of: JobStudy) -> Subject:
     """The study of a job, as it stands."""
     study, view = of.open_to_read()
+    require_judgeable(of.job, view)
     return subject_of(of, study, view)
 
 
@@ -33,6 +35,7 @@ class Watched:
 
     def subject(self) -> Subject:
         """The study as it stands now."""
+        require_judgeable(self.of.job, self.view)
         self._study.history = self.view.history()
         return subject_of(self.of, self._study, self.view)
 
@@ -71,6 +74,7 @@ def subject_of(of: JobStudy, study: Study, view: StudyView) -> Subject:
         known=study.belief_at_hand(history),
         runs=len(alive),
         unwatched=frozenset(one.trial.number for one in view.open_trials() if one.owner not in alive),
+        note=note(job, differences_from(job, view)),
     )
 
 

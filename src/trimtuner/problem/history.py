@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from trimtuner.errors import InputError
 from trimtuner.problem.axes import Configuration
 from trimtuner.problem.expressions import Value
 
@@ -49,6 +50,17 @@ class Outcome:
     failed: str | None
     cost: float
     time: float | None
+    is_forgotten: bool = False  # a failure that was taken back: it cost what it cost, and says nothing else
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether it failed through the configuration's fault."""
+        return self.failed not in (None, PREEMPTED) and not self.is_forgotten
+
+    @property
+    def failure(self) -> str | None:
+        """The kind of failure as people read it, such as ``forgotten (exit)``; nothing where it succeeded."""
+        return f"forgotten ({self.failed})" if self.is_forgotten else self.failed
 
 
 @dataclass(frozen=True)
@@ -68,10 +80,29 @@ class History:
         still = tuple(trial for trial in self.pending if trial.number != outcome.trial.number)
         return replace(self, outcomes=(*self.outcomes, outcome), pending=still)
 
+    def with_forgotten(self, number: int) -> History:
+        """The history in which a failed trial cost what it cost, and is nothing else; an error for any other trial."""
+        if any(trial.number == number for trial in self.pending):
+            raise InputError(f"trial {number} is running; it can be forgotten when it has failed")
+        found = next((outcome for outcome in self.outcomes if outcome.trial.number == number), None)
+        if found is None:
+            raise InputError(f"there is no trial {number} to forget")
+        if found.failed is None:
+            raise InputError(f"trial {number} succeeded; only a failed one can be forgotten")
+        if found.is_forgotten:
+            raise InputError(f"trial {number} is forgotten already")
+        forgotten = replace(found, measurements=(), is_forgotten=True)
+        return replace(self, outcomes=tuple(forgotten if one is found else one for one in self.outcomes))
+
     @property
     def made(self) -> tuple[Outcome, ...]:
         """What the study ran itself; what was imported is not of its making, and counts against no limit."""
         return tuple(outcome for outcome in self.outcomes if outcome.trial.origin != "import")
+
+    @property
+    def counted(self) -> tuple[Outcome, ...]:
+        """What counts as a trial: what the study ran itself, except what is forgotten."""
+        return tuple(outcome for outcome in self.made if not outcome.is_forgotten)
 
     @property
     def spent(self) -> float:
@@ -86,7 +117,18 @@ class History:
     @property
     def failures(self) -> tuple[Outcome, ...]:
         """Trials that failed through the configuration's fault."""
-        return tuple(o for o in self.outcomes if o.failed is not None and o.failed != PREEMPTED)
+        return tuple(outcome for outcome in self.outcomes if outcome.is_fault)
+
+    @property
+    def failures_at_first(self) -> tuple[Outcome, ...]:
+        """The failures while nothing was ever measured: if they are many, the job is wrong, not the configurations.
+
+        Where one was forgotten before, another is not among them: what fails there again may well do so by itself.
+        """
+        if self.measurements:
+            return ()
+        before = [(outcome.trial.config, outcome.trial.fraction) for outcome in self.outcomes if outcome.is_forgotten]
+        return tuple(one for one in self.failures if (one.trial.config, one.trial.fraction) not in before)
 
     @property
     def last_recommended(self) -> tuple[Mapping[str, Value], float] | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
 
 from trimtuner.errors import InputError
-from trimtuner.problem.history import PREEMPTED, Outcome, Trial
+from trimtuner.problem.history import Outcome, Trial
 from trimtuner.records.codec import configuration_key, encode, encode_configuration, encode_recommended
 from trimtuner.records.errors import NotOpen, OverBudget, RecordError
 from trimtuner.records.facts import EntryKind
@@ -130,12 +130,19 @@ class Change:
         of_trial = (PLACES.c.study == self.study, PLACES.c.trial == trial.number, PLACES.c.state == _OPEN)
         self.connection.execute(delete(PLACES).where(*of_trial))
         done = {measurement.fraction for measurement in outcome.measurements}
-        if outcome.failed not in (None, PREEMPTED):
+        if outcome.is_fault:
             done.add(trial.fraction)
         key = configuration_key(trial.config)
         query = select(PLACES.c.fraction).where(PLACES.c.study == self.study, PLACES.c.config_key == key)
         before = self.connection.execute(query.where(PLACES.c.state == _TESTED)).scalars()
         self._add_places(key, done - set(before), _TESTED, trial.number)
+
+    def settle_places_again(self, key: str, outcomes: Iterable[Outcome]) -> None:
+        """Of a configuration one of whose trials is forgotten: what the others measured is done, the rest is free."""
+        of_key = (PLACES.c.study == self.study, PLACES.c.config_key == key, PLACES.c.state == _TESTED)
+        self.connection.execute(delete(PLACES).where(*of_key))
+        for outcome in outcomes:
+            self.settle_places(outcome)
 
     def _add_places(self, key: str, fractions: set[float], state: str, number: int) -> None:
         rows = [

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trimtuner.errors import InputError, SearchOver, TrimTunerError
+from trimtuner.records.differences import differences
 
 
 class RecordError(TrimTunerError, RuntimeError):
@@ -24,11 +25,13 @@ class DefinitionDiffers(InputError):  # noqa: N818  (named by what the caller le
     """A study of this name exists, and it is defined otherwise."""
 
     def __init__(self, name: str, old: Mapping[str, object], new: Mapping[str, object]) -> None:
-        super().__init__(
-            f"the study {name!r} exists with another definition; take another name, or define it as it was"
-        )
         self.old = old
         self.new = new
+        self.differences = tuple(differences(old, new))
+        super().__init__(
+            f"the study {name!r} exists with another definition ({'; '.join(self.differences)}); take another name, or "
+            "define it as it was"
+        )
 
 
 class NotOpen(InputError):  # noqa: N818  (named by what the caller learns)

@@ -22,6 +22,7 @@ FINISHED = "finished"
 FAILED = "failed"
 ADOPTED = "adopted"
 IMPORTED = "imported"
+FORGOTTEN = "forgotten"  # of a failed trial: from then on it only cost its money
 BUDGET_CHANGED = "budget changed"
 STOP_REQUESTED = "stop requested"
 
@@ -105,3 +106,4 @@ class Status:
     open: int
     succeeded: int
     failed: int
+    forgotten: int = 0  # failed ones that are taken back; not among the failed

@@ -129,6 +129,17 @@ class Record(StudyView):
                     added += 1
         return added, len(listed) - added
 
+    def forget(self, numbers: Iterable[int]) -> None:
+        """Take failures back, all or none: they cost what they cost, and their places may be asked again."""
+        with self._change() as change:
+            history = self.history()  # nobody changes it until this is done
+            for number in numbers:
+                history = history.with_forgotten(number)
+                change.log(facts.FORGOTTEN, number, {})
+                keys = {one.trial.number: configuration_key(one.trial.config) for one in history.outcomes}
+                same = [one for one in history.outcomes if keys[one.trial.number] == keys[number]]
+                change.settle_places_again(keys[number], same)
+
     def register(self, owner: Owner) -> None:
         """Make an owner known, with its first heartbeat."""
         for text, what in ((owner.id, "an owner's id"), (owner.host, "a host"), (owner.pid_started, "a start time")):

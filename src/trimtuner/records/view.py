@@ -11,7 +11,7 @@ from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import History, Outcome, Trial
 from trimtuner.records.codec import Json, decode_earlier, decode_mapping, decode_measurements, decode_trial
 from trimtuner.records.database import Database
-from trimtuner.records.facts import LEARNS, STOP_REQUESTED, Attempt, Entry, Event, OpenTrial, Owner, Status
+from trimtuner.records.facts import FORGOTTEN, LEARNS, STOP_REQUESTED, Attempt, Entry, Event, OpenTrial, Owner, Status
 from trimtuner.records.ledger import Ledger
 from trimtuner.records.money import to_usd
 from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, STUDIES, TRIALS
@@ -72,11 +72,13 @@ class StudyView:
             changed = select(EVENTS.c.at).where(EVENTS.c.study == self._study, EVENTS.c.sequence == row.version)
             counts = select(func.count(), func.count(TRIALS.c.told), func.count(TRIALS.c.failed))
             asked, told, failed = connection.execute(counts.where(TRIALS.c.study == self._study)).one()
+            forgotten = len(self._forgotten(connection, 0))
             sums = self._ledger.sums(connection, row.version)
             changed_at = float(connection.execute(changed).scalar_one())
         budget = None if row.budget is None else to_usd(row.budget)
         money = (budget, to_usd(sums.spent), to_usd(sums.reserved))
-        return Status(row.version, changed_at, *money, asked - told, told - failed, failed)
+        counted = (asked - told, told - failed, failed - forgotten, forgotten)
+        return Status(row.version, changed_at, *money, *counted)
 
     def earlier(self) -> tuple[Earlier, ...]:
         """The earlier studies that it learns from, as they were when it was made."""
@@ -175,12 +177,19 @@ class StudyView:
         outcomes = (*known.outcomes, *(_outcome_of(row, known.pending.get(row.number)) for row in told))
         pending = {row.number: known.pending.get(row.number) or trial_of(row) for row in still}
         history = History(outcomes, tuple(pending.values()), 0 if largest is None else largest + 1)
-        return _Known(pending, outcomes, told[-1].told if told else known.told, version, history)
+        for number in self._forgotten(connection, known.version):
+            history = history.with_forgotten(number)
+        return _Known(pending, history.outcomes, told[-1].told if told else known.told, version, history)
+
+    def _forgotten(self, connection: Connection, after: int) -> list[int]:
+        """The trials that were forgotten after that version."""
+        query = select(EVENTS.c.trial).where(EVENTS.c.study == self._study, EVENTS.c.sequence > after)
+        return list(connection.execute(query.where(EVENTS.c.kind == FORGOTTEN).order_by(EVENTS.c.sequence)).scalars())
 
 
 @dataclass(frozen=True)
 class _Known:
-    """What was read so far. Outcomes are only ever added, so the next reading begins after the last one told."""
+    """What was read so far. Outcomes are added or forgotten, so the next reading begins after the last one told."""
 
     pending: dict[int, Trial]
     outcomes: tuple[Outcome, ...]

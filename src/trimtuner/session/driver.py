@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from trimtuner.engines.protocol import EXIT, LOST, End, Engine, EngineTrouble, Launch, State
-from trimtuner.errors import SearchOver
+from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.history import PREEMPTED, Trial
 from trimtuner.records import NotOpen, OpenTrial, OverBudget
 from trimtuner.session.judging import BAD_METRIC, SILENT, Verdict, judge
 from trimtuner.session.memory import Recorded
 from trimtuner.session.owners import HEARTBEAT_SECONDS
-from trimtuner.session.study import Study
+from trimtuner.session.study import Study, forgotten_text
 
 LaunchOf: TypeAlias = Callable[[str, Trial, int], Launch]  # study, trial, attempt
 
@@ -34,8 +35,8 @@ _TRIALS_TO_BLAME_IT = 5  # that fail so before any is measured: no model is need
 class Happening:
     """Something to tell whoever watches the run."""
 
-    kind: str  # "started", "adopted", "ended", "retried", "in trouble"
-    trial: Trial
+    kind: str  # "started", "adopted", "ended", "retried", "in trouble", "forgotten"
+    trial: Trial  # of several, the last
     attempt: int
     text: str = ""
 
@@ -100,6 +101,7 @@ class Driver:
     def run(self, tick: Callable[[], None] = lambda: None) -> str:
         """Until the search is over or was asked to stop, and every trial of ours has ended; why it ended."""
         with self._memory.beating():
+            self._forget_bad_start()
             return self._run(tick)
 
     def _run(self, tick: Callable[[], None]) -> str:
@@ -120,6 +122,15 @@ class Driver:
             tick()
             if not ended:
                 time.sleep(_PAUSE_IN_TROUBLE if self._trouble else _PAUSE)
+
+    def _forget_bad_start(self) -> None:
+        """The command was wrong in an earlier run; whoever runs it again has mended it."""
+        failed = [one for one in self.study.history.failures_at_first if one.failed in _COMMANDS_FAULT]
+        if len(failed) < _TRIALS_TO_BLAME_IT:
+            return
+        with suppress(InputError):  # another run, started with this one, was first
+            self.record.forget([one.trial.number for one in failed])
+            self._listener(Happening("forgotten", failed[-1].trial, 1, forgotten_text(failed)))
 
     def _keep_in_touch(self) -> None:
         now = time.monotonic()

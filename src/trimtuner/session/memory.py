@@ -32,6 +32,9 @@ class Memory(Protocol):
     def tell(self, outcome: Outcome) -> None:
         """Write down how a trial ended."""
 
+    def forget(self, numbers: Sequence[int]) -> None:
+        """Take failures back."""
+
     def signs_of_life(self) -> AbstractContextManager[None]:
         """While trials run in this process."""
 
@@ -58,6 +61,13 @@ class InMemory:
     def tell(self, outcome: Outcome) -> None:
         """At once."""
         self._history = self._history.with_told(outcome)
+
+    def forget(self, numbers: Sequence[int]) -> None:
+        """All or none."""
+        history = self._history
+        for number in numbers:
+            history = history.with_forgotten(number)
+        self._history = history
 
     @contextmanager
     def signs_of_life(self) -> Iterator[None]:
@@ -102,6 +112,10 @@ class Recorded:
         number = outcome.trial.number
         attempt = next((one.attempt for one in self.record.open_trials() if one.trial.number == number), 1)
         self.record.finish(outcome, attempt, max(outcome.cost - self.record.charged(number), 0.0))
+
+    def forget(self, numbers: Sequence[int]) -> None:
+        """All or none."""
+        self.record.forget(numbers)
 
     @contextmanager
     def signs_of_life(self) -> Iterator[None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache
@@ -30,6 +30,7 @@ from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recipes import recipe_named
 from trimtuner.tuning.recommendation import Recommendation, recommendation_from
 from trimtuner.views.subject import Money, Subject
+from trimtuner.views.words import usd
 
 if TYPE_CHECKING:
     from trimtuner.views.figures import Figure
@@ -167,6 +168,17 @@ class Study:
         self._require_same_accounting(outcome)
         self._memory.tell(outcome)
 
+    def forget(self, trial: Trial | int) -> None:
+        """Take a failed trial back, by its number if need be, as when the script was wrong.
+
+        It stays charged and is still shown, but counts neither as a trial nor against its configuration; what it
+        measured on its way is forgotten with it.
+        """
+        number = trial.number if isinstance(trial, Trial) else trial
+        if isinstance(number, bool) or not isinstance(number, int | np.integer):
+            raise InputError(f"forget takes a trial or its number, not {trial!r}")
+        self._memory.forget([int(number)])
+
     def plot(self, view: str = "tradeoff") -> Figure:
         """One view as a picture that a notebook shows and ``save`` writes: spend, progress, tradeoff, curves, …"""
         from trimtuner.views.figures import figures
@@ -211,7 +223,8 @@ class Study:
 
         Time is measured unless returned; ``"snapshots": {0.1: {"accuracy": …, "time": …}}`` may be among the metrics.
         An exception is a failed trial, charged and learnt from; if the first few all raise, the last exception is
-        passed on. Ends early when the budget or the space is used up.
+        passed on, and where nothing was ever measured they are forgotten. Ends early when the budget or the space is
+        used up.
         """
         if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
             raise InputError(f"trials={trials!r} must be a whole number from 1")
@@ -227,8 +240,16 @@ class Study:
                 error = self._run(function, trial)
                 raised += error is not None
                 if error is not None and raised == number + 1 >= min(_BUGS_NOT_FAILURES, trials):
+                    self._forget_bad_start(error)
                     raise error
         return self.recommend() if self.history.measurements else None
+
+    def _forget_bad_start(self, error: Exception) -> None:
+        """It is the function, not the configurations: once that is mended, they may be asked again."""
+        failed = self.history.failures_at_first
+        if len(failed) >= _BUGS_NOT_FAILURES:
+            self._memory.forget([outcome.trial.number for outcome in failed])
+            error.add_note(forgotten_text(failed))
 
     def belief_at_hand(self, history: History) -> Belief | None:
         """The belief of the last recommendation, if nothing has happened since: the same fit, not done twice."""
@@ -296,6 +317,13 @@ class Study:
                     f"trial {outcome.trial.number} reports no {names}, as earlier trials did; the space has no prices "
                     "to work it out from"
                 )
+
+
+def forgotten_text(failed: Sequence[Outcome]) -> str:
+    """What is said of trials that failed before anything was measured, and were forgotten for that."""
+    cost = usd(sum(outcome.cost for outcome in failed))
+    which = f"{len(failed)} trials that failed before anything was measured"
+    return f"{which} are forgotten; their cost of {cost} stays charged"
 
 
 def _checked_sources(learn_from: Iterable[Study | str | Path]) -> list[Study | str | Path]:

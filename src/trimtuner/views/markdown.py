@@ -70,9 +70,9 @@ def _answers(subject: Subject) -> list[str]:
     view = answers(subject)
     why = [_text(sentence) for sentence in view.why]
     if view.best is None:
-        return why
+        return [_text(subject.note), *why]
     command = [] if view.best.command is None else [_fenced(view.best.command)]
-    return [_written(answer_table(view)), *why, *command]
+    return [_text(subject.note), _written(answer_table(view)), *why, *command]
 
 
 def _progress(subject: Subject) -> list[str]:

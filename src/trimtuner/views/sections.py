@@ -56,8 +56,13 @@ def answer_section(subject: Subject) -> str:
     """View 2."""
     view = answers(subject)
     if view.best is None:
-        return sentences(*view.why)
-    parts = [_listed(answer_table(view), "answer"), "<h3>Why this one</h3>", sentences(*view.why)]
+        return sentences(subject.note, *view.why)
+    parts = [
+        sentences(subject.note),
+        _listed(answer_table(view), "answer"),
+        "<h3>Why this one</h3>",
+        sentences(*view.why),
+    ]
     if view.best.command is not None:
         parts += ["<h3>Train it with</h3>", code(view.best.command)]
     return "".join(parts)

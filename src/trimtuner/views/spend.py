@@ -103,7 +103,7 @@ def _forecast(subject: Subject, mean_usd: float | None) -> Forecast:
     if subject.money.left is not None and mean_usd:
         left["money"] = subject.money.left / mean_usd
     if subject.limits.trials is not None:
-        asked = len(subject.history.made) + len(subject.history.pending)
+        asked = len(subject.history.counted) + len(subject.history.pending)
         left["trials"] = float(max(subject.limits.trials - asked, 0))
     pace = _seconds_between_ends(subject)
     if subject.limits.seconds is not None and pace:

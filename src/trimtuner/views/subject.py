@@ -60,6 +60,7 @@ class Subject:
     command_of: CommandOf | None = None
     log_of: LogOf | None = None
     known: Belief | None = None  # of this very history, where it is at hand
+    note: str = ""  # what must be known beside the recommendation
     modelled_at_most: int | None = None  # measurements; beyond, nobody would wait for the model
     runs: int | None = None  # processes that run it now; None where nobody keeps count, as in memory
     unwatched: frozenset[int] = frozenset()  # trials under way whose run is gone

@@ -114,7 +114,7 @@ def _bars_of_memory(subject: Subject) -> list[Bar]:
     clock, bars = 0.0, []
     for outcome in subject.history.outcomes:
         end, trial = clock + (outcome.time or 0.0), outcome.trial
-        state = outcome.failed or DONE
+        state = outcome.failure or DONE
         bars.append(
             Bar(trial.number, 1, clock, end, False, machines(trial.config), _market(trial), state, outcome.cost)
         )
@@ -146,7 +146,7 @@ def _row(subject: Subject, trial: Trial, outcome: Outcome | None, last: Attempt 
         origin=trial.origin,
         config=dict(trial.config),
         fraction=trial.fraction,
-        state=_state_of_open(subject, last) if outcome is None else outcome.failed or DONE,
+        state=_state_of_open(subject, last) if outcome is None else outcome.failure or DONE,
         cost=None if outcome is None else outcome.cost,
         time=None if outcome is None else outcome.time,
         metrics={} if final is None else dict(final.metrics),

@@ -1,11 +1,7 @@
-"""What makes a study this study and no other, as plain JSON; and how two of them differ, for a person."""
+"""What makes a study this study and no other, as plain JSON."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-
-from trimtuner.front.jobfile.fields import shortened
 from trimtuner.front.jobfile.job import Job, Json
 from trimtuner.problem.cloud import Cloud, Cluster
 from trimtuner.problem.parameters import Choice, Int, Parameter
@@ -13,7 +9,6 @@ from trimtuner.problem.problem import Constraint, Goal
 from trimtuner.tuning.recipes import METHODS
 
 _VERSION = 1
-_MOST_DIFFERENCES = 12
 
 
 def definition_of(job: Job) -> dict[str, Json]:
@@ -31,14 +26,6 @@ def definition_of(job: Job) -> dict[str, Json]:
         # Only where there is any, so that studies of before are still the same.
         **({"learn_from": [*job.search.learn_from]} if job.search.learn_from else {}),
     }
-
-
-def differences(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[str]:
-    """One line for each difference, such as ``seed: was 0, is 1``; none where the definitions are the same."""
-    found = list(_differences("", dict(old), dict(new)))
-    if len(found) <= _MOST_DIFFERENCES:
-        return found
-    return [*found[:_MOST_DIFFERENCES], f"and {len(found) - _MOST_DIFFERENCES} more"]
 
 
 def _goal(goal: Goal) -> dict[str, Json]:
@@ -100,63 +87,3 @@ def _options(job: Job) -> dict[str, Json]:
     method = METHODS[job.search.method]
     chosen = {**method.options, **job.search.options}
     return {name: value for name, value in sorted(chosen.items()) if isinstance(value, str | bool | int | float)}
-
-
-def _differences(where: str, old: Json, new: Json) -> Iterator[str]:
-    if _is_same(old, new):
-        return
-    if isinstance(old, dict) and isinstance(new, dict):
-        yield from _differences_by_key(where, old, new)
-    elif _has_names(old) and _has_names(new):
-        yield from _differences_by_name(where, _by_name(old), _by_name(new))
-    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new) and isinstance(new[0], dict):
-        for position, (before, after) in enumerate(zip(old, new, strict=True), start=1):
-            yield from _differences(f"{where}, item {position}", before, after)
-    elif isinstance(old, list) and isinstance(new, list) and new and isinstance(new[0], dict):
-        yield f"{where}: {len(old)} were listed, now {len(new)}"
-    else:
-        yield f"{where}: was {shortened(old)}, is {shortened(new)}"
-
-
-def _is_same(old: Json, new: Json) -> bool:
-    """Python takes True for 1; a definition does not."""
-    return json.dumps(old) == json.dumps(new) or (old == new and _is_number(old) and _is_number(new))
-
-
-def _is_number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _differences_by_key(where: str, old: dict[str, Json], new: dict[str, Json]) -> Iterator[str]:
-    for key in {**old, **new}:
-        place = f"{where}.{key}" if where else key
-        if key not in new:
-            yield f"{place}: was {shortened(old[key])}, is gone"
-        elif key not in old:
-            yield f"{place}: is new, {shortened(new[key])}"
-        else:
-            yield from _differences(place, old[key], new[key])
-
-
-def _differences_by_name(where: str, old: dict[str, Json], new: dict[str, Json]) -> Iterator[str]:
-    yield from _differences_by_key(where, old, new)
-    kept = [name for name in old if name in new]
-    if kept != [name for name in new if name in old]:
-        yield f"{where}: the order was {', '.join(old)}, is {', '.join(new)}"
-
-
-def _has_names(value: Json) -> bool:
-    """Whether it is a list of things with names, no two the same."""
-    if not isinstance(value, list):
-        return False
-    names = [item.get("name") for item in value if isinstance(item, dict)]
-    return len(names) == len(value) and all(isinstance(name, str) and names.count(name) == 1 for name in names)
-
-
-def _by_name(value: Json) -> dict[str, Json]:
-    """A list of things with names, each without its name."""
-    found: dict[str, Json] = {}
-    for item in value if isinstance(value, list) else []:
-        if isinstance(item, dict):
-            found[str(item["name"])] = {key: one for key, one in item.items() if key != "name"}
-    return found

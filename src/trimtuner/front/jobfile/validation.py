@@ -10,7 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtuner.arrays import Floats
+from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.front.jobfile.checks import errors_of, warnings_of
+from trimtuner.front.jobfile.differing import differences_from_record, refusal, ways_on
+from trimtuner.front.jobfile.faults import one_printable_line
 from trimtuner.front.jobfile.job import Job, Json
 from trimtuner.problem.space import Space
 
@@ -49,18 +52,47 @@ def prices_per_hour(space: Space) -> Floats | None:
     return space.pool().prices_per_hour if space.has_prices else None
 
 
+@dataclass(frozen=True)
+class Findings:
+    """What is wrong with a job (it cannot be run), what looks wrong, and how it differs from its record."""
+
+    errors: tuple[str, ...]
+    warnings: tuple[str, ...]
+    differing: tuple[str, ...]
+
+    @classmethod
+    def of(cls, job: Job, environment: Mapping[str, str] | None = None) -> Findings:
+        """``environment`` is where secrets are looked for (by name only), os.environ by default."""
+        worst = WorstCase.of(job)
+        errors = errors_of(job, None if worst is None else worst.cheapest)
+        at_hand = os.environ if environment is None else environment
+        warnings = warnings_of(job, None if worst is None else worst.dearest, at_hand)
+        try:
+            differing = tuple(one_printable_line(one) for one in differences_from_record(job))
+        except TrimTunerError as error:  # such as a server that is out of reach from here
+            unread = one_printable_line(f"storage: the job could not be compared with its record: {error}")
+            return cls(errors, (*warnings, unread), ())
+        return cls((*errors, refusal(job, differing)) if differing else errors, warnings, differing)
+
+
+def require_valid(job: Job) -> tuple[str, ...]:
+    """What to warn of before the job is run; an error where it cannot be run as it is."""
+    found = Findings.of(job)
+    if found.errors:
+        raise InputError("\n".join([*found.errors, ways_on(job)] if found.differing else found.errors))
+    return found.warnings
+
+
 def validation(job: Job, environment: Mapping[str, str] | None = None) -> dict[str, Json]:
-    """All of it for scripts; ``environment`` is where secrets are looked for (by name only), os.environ by default."""
-    at_hand = os.environ if environment is None else environment
-    worst = WorstCase.of(job)
-    errors = errors_of(job, None if worst is None else worst.cheapest)
-    warnings = warnings_of(job, None if worst is None else worst.dearest, at_hand)
+    """All of it for scripts."""
+    worst, found = WorstCase.of(job), Findings.of(job, environment)
     return {
         "name": job.name,
         "file": str(job.path),
-        "is_valid": not errors,
-        "errors": [*errors],
-        "warnings": [*warnings],
+        "is_valid": not found.errors,
+        "errors": [*found.errors],
+        "warnings": [*found.warnings],
+        "differs_from_record": [*found.differing],
         "space": _space(job.space),
         "price_per_hour": _price_range(job.space),
         "worst_case": None if worst is None else {"cheapest_usd": worst.cheapest, "dearest_usd": worst.dearest},
@@ -76,8 +108,7 @@ def validation(job: Job, environment: Mapping[str, str] | None = None) -> dict[s
 
 def validate_text(job: Job, environment: Mapping[str, str] | None = None) -> str:
     """All of it for a person."""
-    found = validation(job, environment)
-    worst = WorstCase.of(job)
+    worst, found = WorstCase.of(job), Findings.of(job, environment)
     rows = {
         "space": _space_text(job.space),
         "price": _price_text(job.space),
@@ -87,12 +118,10 @@ def validate_text(job: Job, environment: Mapping[str, str] | None = None) -> str
         "command": f"{' '.join(job.run.command)!r} in {job.run.working_directory}",
         "record": str(job.storage),
     }
-    lines = [f"{job.name}: {'ready to run' if found['is_valid'] else 'not ready to run'}"]
+    lines = [f"{job.name}: {'not ready to run' if found.errors else 'ready to run'}"]
     lines += [f"  {title:<9} {text}" for title, text in rows.items()]
-    for kind in ("errors", "warnings"):
-        told = found[kind]
-        lines += [f"{kind.removesuffix('s')}: {text}" for text in (told if isinstance(told, list) else [])]
-    return "\n".join(lines)
+    lines += [*(f"error: {text}" for text in found.errors), *(f"warning: {text}" for text in found.warnings)]
+    return "\n".join([*lines, ways_on(job)] if found.differing else lines)
 
 
 def configuration_count(space: Space) -> int | None:

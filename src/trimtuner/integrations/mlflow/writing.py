@@ -108,7 +108,7 @@ class _Log:
         start, end = self._times(outcome)
         tags = {
             TRIAL_TAG: str(trial.number),
-            "trimtuner.state": outcome.failed or "ok",
+            "trimtuner.state": outcome.failure or "ok",
             "trimtuner.origin": trial.origin,
             "mlflow.parentRunId": parent.info.run_id,
         }
