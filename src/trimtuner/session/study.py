@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from trimtuner.decisions.belief import Belief
 from trimtuner.decisions.stopping import Stop
@@ -133,8 +130,7 @@ class Study:
             raise SearchOver(f"the budget of {budget:g} USD is spent ({self.spent:.4g}); take the recommendation")
         while True:
             history = self.history
-            with _one_thread():
-                trial = tuner.ask(self.problem, self.recipe, history, self.seed, self.belief_at_hand(history))
+            trial = tuner.ask(self.problem, self.recipe, history, self.seed, self.belief_at_hand(history))
             if self._memory.claim(trial):
                 return replace(trial, config=dict(trial.config))
 
@@ -194,15 +190,12 @@ class Study:
         Where one metric is maximized and another minimized: the knee of the front.
         """
         history = self.history
-        with _one_thread():
-            belief = self._believe(history)
-            return recommendation_from(belief, tuner.recommend(self.recipe, belief, history))
+        belief = self._believe(history)
+        return recommendation_from(belief, tuner.recommend(self.recipe, belief, history))
 
     def front(self) -> Front:
         """The best for every price, from the cheapest to the best: against cost (or time) where one goal was given."""
-        with _one_thread():
-            belief = self._believe(self.history)
-            return front_of(self.recipe, belief)
+        return front_of(self.recipe, self._believe(self.history))
 
     def _believe(self, history: History) -> Belief:
         belief = self.belief_at_hand(history) or tuner.believe(self.problem, self.recipe, history, self.seed)
@@ -322,17 +315,6 @@ def _gathered(sources: Iterable[Study | str | Path], space: Space) -> tuple[Earl
     for one in earlier:
         one.rows_in(space)
     return earlier
-
-
-@cache
-def _thread_pools() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def _one_thread() -> AbstractContextManager[object]:
-    """The models' matrices are small: more threads only fight with each other, and with trainings under way."""
-    limited: AbstractContextManager[object] = _thread_pools().limit(limits=1)
-    return limited
 
 
 def _elapsed(started: float) -> float:
