@@ -44,6 +44,8 @@ _LONGEST_KIND = 64  # characters in the name of a failure
 class Study:
     """The search for the best configuration of one problem; its history is a value, and ``ask`` is pure in it.
 
+    Threads may share it: a trial is handed out once, and numbers have no gaps.
+
     ``learn_from`` lists earlier studies, or paths of their records: how much they count is decided by how well they
     predict what is measured now. What they had measured when the study was made is copied; later changes are not seen.
     """
@@ -128,7 +130,7 @@ class Study:
         budget = self.problem.budget
         if budget is not None and self.spent >= budget:
             raise SearchOver(f"the budget of {budget:g} USD is spent ({self.spent:.4g}); take the recommendation")
-        while True:
+        while True:  # until no other thread or process was first
             history = self.history
             trial = tuner.ask(self.problem, self.recipe, history, self.seed, self.belief_at_hand(history))
             if self._memory.claim(trial):
@@ -153,8 +155,7 @@ class Study:
         failed: str | None = None,
     ) -> None:
         """As ``tell``, with the metrics in a mapping."""
-        self._require_pending(trial)
-        own = next(pending for pending in self.history.pending if pending.number == trial.number)
+        own = self._own(trial)
         outcome = (
             outcome_of_success(self.problem, own, metrics, snapshots)
             if failed is None
@@ -228,9 +229,8 @@ class Study:
 
     def belief_at_hand(self, history: History) -> Belief | None:
         """The belief of the last recommendation, if nothing has happened since: the same fit, not done twice."""
-        if self._last_belief is not None and self._last_belief[0] is history:
-            return self._last_belief[1]
-        return None
+        last = self._last_belief  # read once: another thread may recommend
+        return last[1] if last is not None and last[0] is history else None
 
     def _run(self, function: Train, trial: Trial) -> Exception | None:
         started = time.perf_counter()
@@ -266,15 +266,17 @@ class Study:
         follows_from_cost = COST in metrics and self.problem.space.has_prices
         self.tell_report(trial, metrics if follows_from_cost else {TIME: elapsed, **metrics}, snapshots)
 
-    def _require_pending(self, trial: Trial) -> None:
+    def _own(self, trial: Trial) -> Trial:
+        """The trial as it was asked, which must be under way."""
         if not isinstance(trial, Trial):
             raise InputError(f"tell takes a trial that ask returned, not {trial!r}")
-        for pending in self.history.pending:
+        history = self.history
+        for pending in history.pending:
             if pending.number == trial.number:
                 if pending == trial:
-                    return
+                    return pending
                 raise InputError(f"trial {trial.number} is of another study: its configuration or fraction differs")
-        if any(outcome.trial.number == trial.number for outcome in self.history.outcomes):
+        if any(outcome.trial.number == trial.number for outcome in history.outcomes):
             raise InputError(f"trial {trial.number} was told already; a trial is told once")
         raise InputError(f"trial {trial.number} was not asked by this study; tell takes what ask returned")
 
