@@ -15,7 +15,6 @@ import pytest
 
 import trimtuner as tt
 from trimtuner.records import RecordsView
-from trimtuner.tuning import tuner
 
 
 def space() -> tt.Space:
@@ -126,16 +125,15 @@ def test_threads_that_choose_at_the_same_moment_are_handed_different_trials(kept
     """Four threads have all chosen before the first of them can write its trial down."""
     shared = study(None if kept == "in memory" else tmp_path / "a.db", method="random")
     all_have_chosen, has_waited = threading.Barrier(4), threading.local()
+    claim_alone = shared._memory.claim
 
-    def ask_together(*given: object) -> tt.Trial:
-        trial = ask_alone(*given)
+    def claim_when_all_have_chosen(trial: tt.Trial) -> bool:
         if not hasattr(has_waited, "yes"):
             has_waited.yes = True
             all_have_chosen.wait(60)
-        return trial
+        return claim_alone(trial)
 
-    ask_alone = tuner.ask
-    monkeypatch.setattr(tuner, "ask", ask_together)
+    monkeypatch.setattr(shared._memory, "claim", claim_when_all_have_chosen)
     with ThreadPoolExecutor(4) as threads:
         trials = [future.result() for future in [threads.submit(shared.ask) for _ in range(4)]]
     assert sorted(trial.number for trial in trials) == [0, 1, 2, 3]

@@ -13,6 +13,7 @@ import numpy as np
 from trimtuner.decisions.belief import Belief
 from trimtuner.decisions.stopping import Stop
 from trimtuner.errors import InputError, NoAnswer, SearchOver
+from trimtuner.models.threads import one_thread
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
@@ -131,8 +132,9 @@ class Study:
         if budget is not None and self.spent >= budget:
             raise SearchOver(f"the budget of {budget:g} USD is spent ({self.spent:.4g}); take the recommendation")
         while True:  # until no other thread or process was first
-            history = self.history
-            trial = tuner.ask(self.problem, self.recipe, history, self.seed, self.belief_at_hand(history))
+            with one_thread:  # read when it is this thread's turn: what others asked meanwhile is in it
+                history = self.history
+                trial = tuner.ask(self.problem, self.recipe, history, self.seed, self.belief_at_hand(history))
             if self._memory.claim(trial):
                 return replace(trial, config=dict(trial.config))
 
