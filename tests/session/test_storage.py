@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -153,3 +155,59 @@ def test_what_cannot_be_forgotten_is_said(storage):
         for what in (True, "1", None, 1.0):
             with pytest.raises(tt.InputError, match="a trial or its number"):
                 one.forget(what)
+
+
+@pytest.mark.parametrize("kept", ["in memory", "in a record"])
+def test_threads_that_choose_at_the_same_moment_are_handed_different_trials(kept, tmp_path, monkeypatch):
+    """Four threads have all chosen before the first of them can write its trial down."""
+    shared = study(None if kept == "in memory" else tmp_path / "a.db", method="random")
+    all_have_chosen, has_waited = threading.Barrier(4), threading.local()
+    claim_alone = shared._memory.claim
+
+    def claim_when_all_have_chosen(trial: tt.Trial) -> bool:
+        if not hasattr(has_waited, "yes"):
+            has_waited.yes = True
+            all_have_chosen.wait(60)
+        return claim_alone(trial)
+
+    monkeypatch.setattr(shared._memory, "claim", claim_when_all_have_chosen)
+    with ThreadPoolExecutor(4) as threads:
+        trials = [future.result() for future in [threads.submit(shared.ask) for _ in range(4)]]
+    assert sorted(trial.number for trial in trials) == [0, 1, 2, 3]
+    assert len({(trial.config["x"], trial.fraction) for trial in trials}) == 4
+    assert sorted(shared.history.pending, key=lambda trial: trial.number) == sorted(trials, key=lambda t: t.number)
+
+
+@pytest.mark.parametrize("kept", ["in memory", "in a record"])
+def test_what_threads_measure_on_one_study_is_there_once_and_whole(kept, tmp_path):
+    """Five configurations on all of the data, and four threads that would like four each: each is measured once."""
+    shared = study(None if kept == "in memory" else tmp_path / "a.db", method="random", budget=1.0)
+    with ThreadPoolExecutor(4) as threads:
+        for future in [threads.submit(shared.optimize, measure, 4) for _ in range(4)]:
+            future.result()
+    outcomes = shared.history.outcomes
+    assert sorted(outcome.trial.number for outcome in outcomes) == list(range(5))
+    assert {outcome.trial.config["x"] for outcome in outcomes} == {0, 1, 2, 3, 4}
+    assert not shared.history.pending
+    assert shared.spent == pytest.approx(5 * 2 * 0.36 / 3600)
+    assert shared.recommend().config["x"] == 2
+
+
+def test_of_threads_that_tell_the_same_trial_one_is_heard(monkeypatch):
+    shared = study(None)
+    trial = shared.ask()
+    all_have_looked = threading.Barrier(4)
+    look = shared._own
+
+    def look_together(trial: tt.Trial) -> tt.Trial:
+        own = look(trial)
+        all_have_looked.wait(60)
+        return own
+
+    monkeypatch.setattr(shared, "_own", look_together)
+    with ThreadPoolExecutor(4) as threads:
+        told = [threads.submit(shared.tell, trial, accuracy=0.5, time=1.0) for _ in range(4)]
+    refused = [one.exception() for one in told if one.exception() is not None]
+    assert len(refused) == 3
+    assert all("told already" in str(error) for error in refused)
+    assert len(shared.history.outcomes) == 1

@@ -27,6 +27,7 @@ from trimtuner.models.gaussian_process import GaussianProcess
 from trimtuner.models.inherited import Inherited, weight_of
 from trimtuner.models.posterior import Mixture, Prediction, Surrogate
 from trimtuner.models.targets import Log, Logit, Transform, transform_for
+from trimtuner.models.threads import one_thread
 from trimtuner.problem.axes import Configuration
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import History, Measurement
@@ -136,6 +137,7 @@ class Belief:
         values = _values_to_model(problem, places, measurements)
         pending = _places_of(pool, [(trial.config, trial.fraction) for trial in history.pending])
 
+        @one_thread
         def fit(name: str) -> Quantity:
             transform = _transform_of(problem, name, values[name])
             # Seeded without the step: a refit must change the belief because of evidence, not by other draws.
@@ -168,6 +170,7 @@ class Belief:
         )
 
     @classmethod
+    @one_thread
     def expect(
         cls,
         problem: Problem,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtuner.arrays import Floats
+from trimtuner.models.threads import one_thread
 
 _REACH = 0.35  # distance in the unit cube over which one trial speaks for another
 _PRIOR_SUCCESS = 0.95
@@ -25,6 +26,7 @@ class ChanceOfRunning:
         """From the rows of trials that ran and of those that failed."""
         return cls(np.vstack([ran, failed]), np.repeat([1.0, 0.0], [len(ran), len(failed)]))
 
+    @one_thread
     def at(self, rows: Floats) -> Floats:
         """The chance at each row; 1 everywhere as long as nothing has failed."""
         if self.succeeded.all():

@@ -379,7 +379,7 @@ def import_(
 ) -> None:
     """Take in measurements made elsewhere, so that nothing already paid for is bought again."""
     from trimtuner.front.studies import JobStudy
-    from trimtuner.front.transfer import read_measurements
+    from trimtuner.front.transfer import further_metrics, read_measurements
 
     if (file is None) == (from_mlflow is None):
         raise InputError("give what to import: either a FILE, or --from-mlflow URI")
@@ -395,6 +395,9 @@ def import_(
     _, memory = of.open_to_run()
     added, skipped = memory.record.import_measurements(measurements)
     print(f"{added} measurements added, {skipped} known already")
+    further = further_metrics(measurements, of.problem)
+    if further:
+        print(f"kept besides what the study is about: {', '.join(further)}")
 
 
 @app.command()

@@ -17,6 +17,7 @@ from trimtuner.front.studies import JobStudy
 from trimtuner.front.subjects import subject_of
 from trimtuner.problem.history import History, Trial
 from trimtuner.problem.problem import COST, TIME
+from trimtuner.problem.rows import row_of_measurement
 from trimtuner.records import StudyView
 from trimtuner.session.owners import is_alive
 from trimtuner.session.study import Study
@@ -270,7 +271,7 @@ def trial_rows(look: Look) -> list[dict[str, object]]:
 def measurement_rows(look: Look) -> list[dict[str, object]]:
     """Every measurement, snapshots included: what ``import`` takes."""
     return [
-        {**measurement.configuration, "fraction": measurement.fraction, **measurement.metrics}
+        row_of_measurement(measurement)
         for outcome in sorted(look.history.outcomes, key=lambda one: one.trial.number)
         for measurement in outcome.measurements
     ]

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import groupby
 
-from threadpoolctl import threadpool_limits
-
 from trimtuner.engines.table import Table, known_tables
 from trimtuner.session.replay import LEVELS, Run
 from trimtuner.session.replay import replay as replay_once
@@ -75,12 +73,10 @@ def run_replays(request: Request, advance: Callable[[], None]) -> dict[str, list
 
 def _run_one(task: tuple[Request, str, int]) -> tuple[str, Run]:
     request, method, seed = task
-    with threadpool_limits(1):
-        table = Table.find(request.table)
-        run = replay_once(
-            table, method, seed, request.trials, request.budget_runs, request.constraints, request.snapshots
-        )
-        return method, run
+    table = Table.find(request.table)
+    return method, replay_once(
+        table, method, seed, request.trials, request.budget_runs, request.constraints, request.snapshots
+    )
 
 
 @dataclass(frozen=True)

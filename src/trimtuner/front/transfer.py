@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from trimtuner.errors import InputError
 from trimtuner.problem.history import Measurement
 from trimtuner.problem.problem import Problem
-from trimtuner.problem.rows import measurement_of_row
+from trimtuner.problem.rows import columns_of, measurement_of_row
 
 _LARGEST_FILE = 100 * 2**20
 
@@ -19,10 +19,13 @@ _LARGEST_FILE = 100 * 2**20
 def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
     """Every column that any row has; what looks like a formula to a spreadsheet stays text."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    out = io.StringIO()
-    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    cells = [{name: _cell(value) for name, value in row.items()} for row in rows]
+    # Without quotes, a carriage return inside a text would end its row.
+    is_plain = not any("\r" in cell for row in cells for cell in row.values() if isinstance(cell, str))
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(out, columns, lineterminator="\n", quoting=csv.QUOTE_MINIMAL if is_plain else csv.QUOTE_ALL)
     writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    writer.writerows(cells)
     return out.getvalue()
 
 
@@ -33,16 +36,34 @@ def read_measurements(path: Path, problem: Problem) -> list[Measurement]:
     if path.stat().st_size > _LARGEST_FILE:
         raise InputError(f"{path} is larger than {_LARGEST_FILE // 2**20} MiB")
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")  # as it is: a line may end inside a text
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 text: {error.reason}") from None
-    rows = _json_rows(path, text) if path.suffix == ".json" else _csv_rows(text)
+    rows = _json_rows(path, text) if path.suffix == ".json" else _csv_rows(path, text)
     return [measurement_of_row(f"{path}, row {number}", row, problem) for number, row in enumerate(rows, start=1)]
 
 
-def _csv_rows(text: str) -> list[dict[str, object]]:
-    rows = csv.DictReader(io.StringIO(text))
-    return [{str(name): value for name, value in row.items() if value not in ("", None)} for row in rows]
+def further_metrics(measurements: Iterable[Measurement], problem: Problem) -> list[str]:
+    """What was measured besides that which the study is about."""
+    return sorted({name for measurement in measurements for name in measurement.metrics} - {*columns_of(problem)})
+
+
+def _csv_rows(path: Path, text: str) -> list[dict[str, object]]:
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows: list[dict[str, object]] = []
+    try:
+        heads = next(lines, [])
+        twice = [head for head in heads if heads.count(head) > 1]
+        if twice:
+            raise InputError(f"{path} has two columns {twice[0]!r}; leave one")
+        for cells in lines:
+            if len(cells) > len(heads):
+                raise InputError(f"{path}, row {len(rows) + 1} has {len(cells)} cells for {len(heads)} columns")
+            if cells:
+                rows.append(dict(zip(heads, cells, strict=False)))
+    except csv.Error as error:
+        raise InputError(f"{path}, row {len(rows) + 1} is no CSV: {error}") from None
+    return rows
 
 
 def _json_rows(path: Path, text: str) -> list[dict[str, object]]:
@@ -50,6 +71,10 @@ def _json_rows(path: Path, text: str) -> list[dict[str, object]]:
         rows = json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}: {error.msg}") from None
+    except RecursionError:
+        raise InputError(f"{path} is nested too deeply; it must hold a list of objects") from None
+    except ValueError:  # Python reads no whole number of thousands of digits
+        raise InputError(f"{path} has a number of thousands of digits, which is none that could be measured") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"{path} must hold a list of objects, as 'trimtuner export --format json' writes it")
     return rows

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from trimtuner.arrays import Floats
+from trimtuner.models.threads import one_thread
 
 
 class Prediction(NamedTuple):
@@ -119,6 +120,7 @@ class Mixture:
         """The members' mean."""
         return float(self.weights @ [member.noise_variance for member in self.members])
 
+    @one_thread
     def predict(self, rows: Floats) -> Prediction:
         """Moments of the mixture."""
         predictions = [member.predict(rows) for member in self.members]
@@ -127,6 +129,7 @@ class Mixture:
         mean = self.weights @ means
         return Prediction(mean, self.weights @ (variances + (means - mean) ** 2))
 
+    @one_thread
     def covariance(self, rows: Floats, others: Floats) -> Floats:
         """Covariance within members, plus what their means disagree about together."""
         left = np.array([member.predict(rows).mean for member in self.members])

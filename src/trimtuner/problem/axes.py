@@ -178,8 +178,8 @@ class ContinuousAxis(_OneName):
         if not self._is_given(configuration):
             return
         value, parameter = configuration[self.name], self._parameter
-        whole = isinstance(value, int) or (isinstance(value, float) and isinstance(parameter, Float))
-        if isinstance(value, bool) or not whole or not parameter.min <= float(value) <= parameter.max:
+        kind = int | float if isinstance(parameter, Float) else int
+        if isinstance(value, bool | str) or not isinstance(value, kind) or not parameter.min <= value <= parameter.max:
             raise InputError(f"{self.name}={value!r} is outside {parameter.min!r} to {parameter.max!r}")
 
     def values_at(self, unit: float) -> Configuration:

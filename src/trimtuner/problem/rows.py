@@ -1,4 +1,4 @@
-"""From a row of a table, a file or a tracking store to a measurement; every error names its row."""
+"""From a measurement to a row of a table or a file, and back; every error names its row."""
 
 from __future__ import annotations
 
@@ -9,39 +9,86 @@ from trimtuner.errors import InputError, nearest
 from trimtuner.problem.axes import Configuration
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement
-from trimtuner.problem.parameters import Choice
+from trimtuner.problem.parameters import Choice, Parameter
 from trimtuner.problem.problem import COST, TIME, Problem, is_share
 from trimtuner.problem.space import Space
 
 FRACTION = "fraction"
+_OWN = "metric."  # before the name of a metric that a parameter has as well
+_SHOWN, _SAID = 60, 300  # characters of a value, and of what is said of it
 
 
 def columns_of(problem: Problem) -> tuple[str, ...]:
-    """What a row may have: every parameter, the fraction, the metrics, time and cost."""
+    """What a row is about: every parameter, the fraction, the metrics, time and cost."""
     return tuple(dict.fromkeys((*problem.space.names, FRACTION, *problem.reported_metrics, COST, TIME)))
 
 
+def row_of_measurement(measurement: Measurement) -> dict[str, object]:
+    """The measurement as ``measurement_of_row`` takes it."""
+    taken = {*measurement.configuration, FRACTION}
+    metrics = {f"{_OWN}{name}" if name in taken else name: value for name, value in measurement.metrics.items()}
+    return {**measurement.configuration, FRACTION: measurement.fraction, **metrics}
+
+
 def measurement_of_row(where: str, row: Mapping[str, object], problem: Problem) -> Measurement:
-    """What a row tells; its values may be texts, the fraction is 1 where it is absent."""
-    space, known = problem.space, columns_of(problem)
-    for name in row:
-        if name not in known:
-            raise InputError(f"{where}: unknown column {name!r}{nearest(str(name), known)}")
-    config = _configuration(where, row, space)
-    fraction = _fraction(where, row.get(FRACTION, 1.0), space)
-    metrics = {name: _metric(where, name, value) for name, value in row.items() if name not in (*space.names, FRACTION)}
+    """What a row tells; its values may be texts, the fraction is 1 where it is absent, a further number is a metric."""
+    space = problem.space
+    config = _configuration(row, space)
+    told = {name: value for name, value in row.items() if name not in space.names and value not in ("", None)}
+    _refuse_misspelt(where, config, told, problem)
+    config = _offered(where, config, space)
+    fraction = _fraction(where, told.pop(FRACTION, 1.0), space)
+    own = {name.removeprefix(_OWN): value for name, value in told.items()}
+    metrics = {name: _metric(where, name, value) for name, value in own.items()}
     for name in problem.reported_metrics:
         if name not in metrics:
             raise InputError(f"{where}: there is no {name!r}, which the study is about")
     return Measurement(config, fraction, _completed(where, metrics, space, config))
 
 
-def _configuration(where: str, row: Mapping[str, object], space: Space) -> Configuration:
-    config = {name: _value(row[name], name, space) for name in space.names if name in row}
+def _refuse_misspelt(where: str, config: Configuration, told: Mapping[str, object], problem: Problem) -> None:
+    """A further column is a further metric, unless it is called nearly as one that should be there and is not."""
+    parameters, known = problem.space.parameters, columns_of(problem)
+    idle = {name for name, parameter in parameters.items() if _is_idle(parameter, config)}
+    follows = {TIME, COST} if TIME in told or COST in told else set()
+    missing = [name for name in known if name not in {*config, *told} | idle | follows]
+    for name, value in told.items():
+        if name in known:
+            continue
+        if hint := nearest(name, missing):
+            raise InputError(f"{where}: unknown column {name!r}{hint}")
+        if not name.removeprefix(_OWN).isidentifier() or _is_no_number(value):
+            raise InputError(
+                f"{where}: unknown column {name!r}{nearest(name, known)}; a column that is none of the study's must be "
+                f"a further metric, a word with numbers, and here it is {_shown(value)}"
+            )
+
+
+def _configuration(row: Mapping[str, object], space: Space) -> Configuration:
+    """What the row chooses; an empty cell is no value, unless it is one that is offered where it stands."""
+    config: Configuration = {}
+    for name in space.names:
+        if name not in row or row[name] is None:
+            continue
+        value, parameter = _value(row[name], name, space), space.parameters.get(name)
+        is_offered = isinstance(parameter, Choice) and "" in parameter.values and not _is_idle(parameter, config)
+        if value != "" or is_offered:
+            config[name] = value
+    return config
+
+
+def _is_idle(parameter: Parameter, config: Configuration) -> bool:
+    try:
+        return parameter.when is not None and not parameter.when.holds(config)
+    except InputError:  # of values that are not offered, which the check of the configuration names
+        return False
+
+
+def _offered(where: str, config: Configuration, space: Space) -> Configuration:
     try:
         space.check(config)
     except InputError as error:
-        raise InputError(f"{where}: {error}") from None
+        raise InputError(f"{where}: {_cut(str(error), _SAID)}") from None
     if not space.is_enumerable:
         return config
     pool = space.pool()
@@ -78,13 +125,24 @@ def _metric(where: str, name: str, value: object) -> float:
 
 
 def _number(where: str, name: str, value: object) -> float:
+    if _is_no_number(value):
+        raise InputError(f"{where}: {name} is {_shown(value)}, not a number")
+    return float(str(value))
+
+
+def _is_no_number(value: object) -> bool:
     try:
-        number = float(str(value))
+        return isinstance(value, bool) or not math.isfinite(float(str(value)))
     except ValueError:
-        number = math.nan
-    if not math.isfinite(number) or isinstance(value, bool):
-        raise InputError(f"{where}: {name} is {value!r}, not a number")
-    return number
+        return True
+
+
+def _shown(value: object) -> str:
+    return _cut(repr(value), _SHOWN)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _value(value: object, name: str, space: Space) -> Value:

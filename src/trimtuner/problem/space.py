@@ -175,9 +175,9 @@ class Space:
 
     def nearest_fraction(self, fraction: float) -> float:
         """The offered fraction meant by a number that may have been rounded on its way."""
-        for offered in (*self.fractions, 1.0):
-            if math.isclose(offered, fraction, rel_tol=1e-4):
-                return offered
+        offered = min((*self.fractions, 1.0), key=lambda one: abs(one - fraction))
+        if math.isclose(offered, fraction, rel_tol=1e-4):
+            return offered
         listed = ", ".join(f"{offered:g}" for offered in self.fractions)
         raise InputError(f"fraction {fraction!r} is none of those offered: {listed}")
 

@@ -38,6 +38,7 @@ class Ledger:
 
     def sums(self, connection: Connection, version: int) -> Sums:
         """At a version of the study that is committed: what a transaction has added itself may yet be taken back."""
-        known = self._known if self._known.sequence <= version else Sums()
-        self._known = known.until(connection, self._study, version)
-        return self._known
+        known = self._known
+        sums = (known if known.sequence <= version else Sums()).until(connection, self._study, version)
+        self._known = sums
+        return sums

@@ -116,18 +116,20 @@ class Record(StudyView):
         return is_ours
 
     def import_measurements(self, measurements: Iterable[Measurement]) -> tuple[int, int]:
-        """Take in what was measured elsewhere, free of charge; how many were added, and skipped as known already."""
+        """Take in what was measured elsewhere, free of charge; how many were added, and skipped as known already.
+
+        What differs at the same place may all be new: a run passes smaller fractions again.
+        """
         listed = list(measurements)
         for measurement in listed:
             _require_fractions(None, (measurement.fraction,))
-        added = 0
+        keyed = [(configuration_key(measurement.configuration), measurement) for measurement in listed]
         with self._change() as change:
-            for measurement in listed:
-                key = configuration_key(measurement.configuration)
-                if not change.is_taken(key, (measurement.fraction,)):
-                    self._import(change, measurement, key)
-                    added += 1
-        return added, len(listed) - added
+            free = [(key, one) for key, one in keyed if not change.is_taken(key, (one.fraction,))]
+            new = {(key, encode_measurements((one,))): (key, one) for key, one in free}
+            for key, measurement in new.values():
+                self._import(change, measurement, key)
+        return len(new), len(listed) - len(new)
 
     def forget(self, numbers: Iterable[int]) -> None:
         """Take failures back, all or none: they cost what they cost, and their places may be asked again."""

@@ -13,7 +13,7 @@ from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
 from trimtuner.problem.problem import TIME, Problem
 from trimtuner.problem.reports import outcome_of_failure
-from trimtuner.records import OpenTrial, Place, Record, Records, RecordsView
+from trimtuner.records import NotOpen, OpenTrial, Place, Record, Records, RecordsView
 from trimtuner.session.owners import HEARTBEAT_SECONDS, is_alive, this_process
 
 
@@ -39,8 +39,11 @@ class Memory(Protocol):
         """While trials run in this process."""
 
 
+_changing = threading.Lock()  # of any study in memory: a change is an instant, and a study can still be copied
+
+
 class InMemory:
-    """A value that is gone with the process."""
+    """A value that is gone with the process; threads may share it."""
 
     def __init__(self) -> None:
         self._history = History()
@@ -51,16 +54,23 @@ class InMemory:
 
     def replace(self, history: History) -> None:
         """Any history will do."""
-        self._history = history
+        with _changing:
+            self._history = history
 
     def claim(self, trial: Trial) -> bool:
-        """Nobody else writes here."""
-        self._history = self._history.with_asked(trial)
+        """A number that is taken is refused: another thread has asked since the history was read."""
+        with _changing:
+            if trial.number != self._history.next_number:
+                return False
+            self._history = self._history.with_asked(trial)
         return True
 
     def tell(self, outcome: Outcome) -> None:
-        """At once."""
-        self._history = self._history.with_told(outcome)
+        """At once, and once."""
+        with _changing:
+            if all(trial.number != outcome.trial.number for trial in self._history.pending):
+                raise NotOpen(f"trial {outcome.trial.number} was told already; a trial is told once")
+            self._history = self._history.with_told(outcome)
 
     def forget(self, numbers: Sequence[int]) -> None:
         """All or none."""

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from trimtuner.decisions.belief import Belief
 from trimtuner.decisions.stopping import Stop
 from trimtuner.errors import InputError, SearchOver
+from trimtuner.models.threads import one_thread
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
@@ -47,6 +45,8 @@ _LONGEST_KIND = 64  # characters in the name of a failure
 
 class Study:
     """The search for the best configuration of one problem; its history is a value, and ``ask`` is pure in it.
+
+    Threads may share it: a trial is handed out once, and numbers have no gaps.
 
     ``learn_from`` lists earlier studies, or paths of their records: how much they count is decided by how well they
     predict what is measured now. What they had measured when the study was made is copied; later changes are not seen.
@@ -132,9 +132,9 @@ class Study:
         budget = self.problem.budget
         if budget is not None and self.spent >= budget:
             raise SearchOver(f"the budget of {budget:g} USD is spent ({self.spent:.4g}); take the recommendation")
-        while True:
-            history = self.history
-            with _one_thread():
+        while True:  # until no other thread or process was first
+            with one_thread:  # read when it is this thread's turn: what others asked meanwhile is in it
+                history = self.history
                 trial = tuner.ask(self.problem, self.recipe, history, self.seed, self.belief_at_hand(history))
             if self._memory.claim(trial):
                 return replace(trial, config=dict(trial.config))
@@ -158,8 +158,7 @@ class Study:
         failed: str | None = None,
     ) -> None:
         """As ``tell``, with the metrics in a mapping."""
-        self._require_pending(trial)
-        own = next(pending for pending in self.history.pending if pending.number == trial.number)
+        own = self._own(trial)
         outcome = (
             outcome_of_success(self.problem, own, metrics, snapshots)
             if failed is None
@@ -203,15 +202,12 @@ class Study:
         Where one metric is maximized and another minimized: the knee of the front.
         """
         history = self.history
-        with _one_thread():
-            belief = self._believe(history)
-            return recommendation_from(belief, tuner.recommend(self.recipe, belief, history))
+        belief = self._believe(history)
+        return recommendation_from(belief, tuner.recommend(self.recipe, belief, history))
 
     def front(self) -> Front:
         """The best for every price, from the cheapest to the best: against cost (or time) where one goal was given."""
-        with _one_thread():
-            belief = self._believe(self.history)
-            return front_of(self.recipe, belief)
+        return front_of(self.recipe, self._believe(self.history))
 
     def _believe(self, history: History) -> Belief:
         belief = self.belief_at_hand(history) or tuner.believe(self.problem, self.recipe, history, self.seed)
@@ -253,9 +249,8 @@ class Study:
 
     def belief_at_hand(self, history: History) -> Belief | None:
         """The belief of the last recommendation, if nothing has happened since: the same fit, not done twice."""
-        if self._last_belief is not None and self._last_belief[0] is history:
-            return self._last_belief[1]
-        return None
+        last = self._last_belief  # read once: another thread may recommend
+        return last[1] if last is not None and last[0] is history else None
 
     def _run(self, function: Train, trial: Trial) -> Exception | None:
         started = time.perf_counter()
@@ -291,15 +286,17 @@ class Study:
         follows_from_cost = COST in metrics and self.problem.space.has_prices
         self.tell_report(trial, metrics if follows_from_cost else {TIME: elapsed, **metrics}, snapshots)
 
-    def _require_pending(self, trial: Trial) -> None:
+    def _own(self, trial: Trial) -> Trial:
+        """The trial as it was asked, which must be under way."""
         if not isinstance(trial, Trial):
             raise InputError(f"tell takes a trial that ask returned, not {trial!r}")
-        for pending in self.history.pending:
+        history = self.history
+        for pending in history.pending:
             if pending.number == trial.number:
                 if pending == trial:
-                    return
+                    return pending
                 raise InputError(f"trial {trial.number} is of another study: its configuration or fraction differs")
-        if any(outcome.trial.number == trial.number for outcome in self.history.outcomes):
+        if any(outcome.trial.number == trial.number for outcome in history.outcomes):
             raise InputError(f"trial {trial.number} was told already; a trial is told once")
         raise InputError(f"trial {trial.number} was not asked by this study; tell takes what ask returned")
 
@@ -347,17 +344,6 @@ def _gathered(sources: Iterable[Study | str | Path], space: Space) -> tuple[Earl
     for one in earlier:
         one.rows_in(space)
     return earlier
-
-
-@cache
-def _thread_pools() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def _one_thread() -> AbstractContextManager[object]:
-    """The models' matrices are small: more threads only fight with each other, and with trainings under way."""
-    limited: AbstractContextManager[object] = _thread_pools().limit(limits=1)
-    return limited
 
 
 def _elapsed(started: float) -> float:

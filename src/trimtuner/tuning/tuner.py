@@ -15,6 +15,7 @@ from trimtuner.decisions.incumbents import MostExpected
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.decisions.stopping import Prospect
 from trimtuner.errors import SearchOver
+from trimtuner.models.threads import one_thread
 from trimtuner.problem.axes import Configuration
 from trimtuner.problem.history import History, Origin, Trial
 from trimtuner.problem.pool import Pool
@@ -29,6 +30,7 @@ _PRICES_TO_STOP_AT = 5  # along a front
 _THINNED_BY = 16  # contenders that the thinning looks at
 
 
+@one_thread
 def ask(problem: Problem, recipe: Recipe, history: History, seed: int, belief: Belief | None = None) -> Trial:
     """The next trial; ``belief`` spares a second fit where that of this very history is at hand."""
     problem, history = _as_seen(problem, recipe, history)
@@ -59,6 +61,7 @@ def ask(problem: Problem, recipe: Recipe, history: History, seed: int, belief: B
     return replace(trial, recommended=recommended)
 
 
+@one_thread
 def recommend(recipe: Recipe, belief: Belief, history: History) -> int:
     """The best target as far as is known; what was recommended before stays for want of a reason to change it.
 
@@ -82,6 +85,7 @@ def _along(found: Outline, belief: Belief, prospect: Prospect) -> tuple[Prospect
     return tuple(Prospect(outlook, prospect.chosen) for outlook in outlooks)
 
 
+@one_thread
 def believe(problem: Problem, recipe: Recipe, history: History, seed: int) -> Belief:
     """What the method makes of the history."""
     problem, history = _as_seen(problem, recipe, history)

@@ -186,8 +186,6 @@ def _be_modest() -> None:
     """Give way to everybody else, leave interrupts to the server, and end with it however it ends."""
     os.nice(_NICE)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = "1"
     threading.Thread(target=_end_with_the_server, daemon=True).start()
 
 
