@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from importlib import resources
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from trimtuner.errors import InputError
 from trimtuner.front.bench import jobs, plots
 from trimtuner.front.bench.command import app
 from trimtuner.front.bench.jobs import CNN, RNN, load, multilayer
+from waiting import wait_until
 
 pytestmark = pytest.mark.xdist_group("bench")  # one small run for all of them
 SMALL = ["--seeds", "1", "--trials", "5", "--jobs", "2"]
@@ -129,10 +129,7 @@ def test_a_kill_loses_no_finished_search(tmp_path):
     arguments = [*few, "--cache", results, "--out", tmp_path]
     process = start_bench(*arguments)
     try:
-        deadline = time.monotonic() + 60
-        while (results.read_bytes().count(b"\n") if results.exists() else 0) < 3:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_until(lambda: results.exists() and results.read_bytes().count(b"\n") >= 3)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
