@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+from waiting import PATIENCE_SECONDS
+
 NOT_HERE = "there is no PostgreSQL server here: neither initdb and postgres on the PATH nor /usr/lib/postgresql/*/bin"
 USER, PASSWORD = "tuner", "s3cret@:/%pass"  # with what an address must escape
-PATIENCE_SECONDS = 60.0
 
 _ADMINISTRATOR = "postgres"
 _SETTINGS = {

@@ -18,10 +18,7 @@ def digits():
 
 @pytest.fixture(scope="module")
 def cnn():
-    try:
-        return Table.find("cnn")
-    except InputError as error:
-        pytest.skip(f"the papers' tables are not here: {error}")
+    return Table.find("cnn")
 
 
 def test_a_quarter_of_the_configurations_meets_the_tight_limit(digits):

@@ -27,7 +27,7 @@ ENVIRONMENT = {
     "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent",
 }
 QUICK = Pace(
-    look=0.1, pause=0.05, longest_pause=0.3, appear=0.5, silence=3.0, connect=5.0, stopped_within=20.0, lock=1.0
+    look=0.1, pause=0.05, longest_pause=0.3, appear=0.5, silence=10.0, connect=20.0, stopped_within=120.0, lock=1.0
 )
 
 
@@ -49,7 +49,7 @@ def settings(subnet: str, ssh_config: str | Path) -> AwsSettings:
         connect_to="private",
         ssh_config=Path(ssh_config),
         look_in=(REGION, "us-east-1"),
-        wait=2.0,
-        ready_within=10.0,
+        wait=60.0,
+        ready_within=120.0,
         billed_at_least=0.0,
     )

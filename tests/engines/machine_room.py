@@ -47,6 +47,7 @@ class MachineRoom:
         self.minute_seconds = 60.0  # what shutdown timers take for one
         self.boot_seconds = 0.0
         self.is_silent = self.is_refusing = False
+        self.refusals = 0
         self._path, self._region = path, region
         self._machines: dict[str, Machine] = {}
         self._lock = threading.RLock()
@@ -244,6 +245,7 @@ class _Doorkeeper(asyncssh.SSHServer):
         self._mine = conn
         self._connections.add(conn)
         if self._room.is_refusing:
+            self._room.refusals += 1
             conn.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002

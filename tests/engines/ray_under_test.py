@@ -57,7 +57,7 @@ class SmallCluster:
         self.orphans.clear()
 
     def settings(self, **changed: object) -> RaySettings:
-        return RaySettings(**{"address": self.address, "wait": 5.0, **changed})
+        return RaySettings(**{"address": self.address, "wait": 60.0, **changed})
 
     def engine(self, folder: Path, **changed: object) -> RayEngine:
         return RayEngine(folder, self.settings(**changed))

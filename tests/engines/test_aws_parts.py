@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import json
 import math
@@ -231,6 +232,14 @@ def allowed(settings: AwsSettings, *, uses_spot: bool = False) -> set[str]:
     assert isinstance(statements, list)
     actions = [one["Action"] if isinstance(one["Action"], list) else [one["Action"]] for one in statements]
     return {action for several in actions for action in several}
+
+
+def test_the_archive_is_written_in_the_words_of_python_3_9() -> None:
+    with zipfile.ZipFile(io.BytesIO(archive().data)) as file:
+        sources = [name for name in file.namelist() if name.endswith(".py")]
+        for name in sources:
+            ast.parse(file.read(name), name, feature_version=(3, 9))
+    assert len(sources) > 5
 
 
 def test_the_policy_allows_what_the_settings_need_and_no_more() -> None:

@@ -23,6 +23,7 @@ from mock_cloud import MockCloud, tags_of
 from trimtuner.engines.minding import processes
 from trimtuner.front.look import Look
 from trimtuner.front.studies import JobStudy
+from waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the machines are processes of this one, as Linux shows them"),
@@ -102,7 +103,7 @@ class Study:
 
     def say(self, *words: object) -> str:
         with self.start(*words) as process:
-            text, _ = process.communicate(timeout=120)
+            text, _ = process.communicate(timeout=PATIENCE_SECONDS)
         assert process.returncode == 0, text
         return text
 
@@ -156,12 +157,10 @@ def test_a_run_killed_again_and_again_runs_every_trial_once_and_leaves_no_machin
 def test_a_spot_machine_that_is_taken_back_is_followed_by_a_second_attempt(cloud, folder):
     study = Study(cloud, folder, trials=1, parallel=1, market="spot", nap=2)
     with study.start("run", study.path) as process:
-        while not study.ran():
-            assert process.poll() is None
-            time.sleep(0.05)
+        wait_until(study.ran)
         (first,) = study.ours()
         cloud.room.end(first, "Server.SpotInstanceTermination")
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_SECONDS) == 0
     assert study.ran() == Counter({0: 2})
     assert [tags_of(one)["trimtuner:attempt"] for one in study.ours()] == ["1", "2"]
     study.check_sound()
@@ -173,12 +172,10 @@ def test_a_spot_machine_that_is_taken_back_is_followed_by_a_second_attempt(cloud
 def test_a_stop_from_another_process_ends_the_machines_and_the_run(cloud, folder):
     study = Study(cloud, folder, trials=4, parallel=2, nap=60)
     with study.start("run", study.path) as process:
-        while sum(study.ran().values()) < 2:
-            assert process.poll() is None
-            time.sleep(0.05)
+        wait_until(lambda: sum(study.ran().values()) == 2)
         assert "ended trials 0, 1" in study.say("stop", study.path, "--now")
         assert {one.state for one in study.ours()} == {"terminated"}
-        assert process.wait(60) == 3  # no answer: nothing was measured
+        assert process.wait(PATIENCE_SECONDS) == 3  # no answer: nothing was measured
     assert {one.failed for one in study.look().history.outcomes} == {"preempted"}
     study.check_sound()
 
@@ -186,8 +183,7 @@ def test_a_stop_from_another_process_ends_the_machines_and_the_run(cloud, folder
 def test_what_a_lost_record_left_behind_is_reaped(cloud, folder):
     study = Study(cloud, folder, trials=1, parallel=1, nap=60)
     with study.start("run", study.path) as process:
-        while not study.ran():
-            time.sleep(0.05)
+        wait_until(study.ran)
         process.kill()
     client, (instance,) = cloud.client(), study.ours()
     client.create_tags(Resources=[instance.id], Tags=[{"Key": "trimtuner:trial", "Value": "99"}])

@@ -35,18 +35,12 @@ from trimtuner.engines.ray.surroundings import AUTHENTICATION, TOKEN_FILE
 from trimtuner.errors import InputError
 from trimtuner.front.look import Look
 from trimtuner.front.studies import JobStudy
+from waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.xdist_group("ray")
 
 JOBS = Path(__file__).parent / "jobs"
 SECRET = "91ab-token-of-the-user"  # noqa: S105
-
-
-def wait_until(is_true: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_true():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.05)
 
 
 @dataclass
@@ -138,14 +132,12 @@ def test_trials_on_a_lost_node_are_preempted_with_all_that_they_reported_and_lea
     handles = [place.start(engine, place.launch("report_and_rest", trial=trial, on="doomed")) for trial in (1, 2, 3)]
     wait_until(lambda: all(len(engine.poll(handle).reports) == 1 for handle in handles))
     wait_until(lambda: all(place.pids(trial) for trial in (1, 2, 3)))
-    began = time.monotonic()
     lose(place.cluster, doomed)
     states = [end_of(engine, handle) for handle in handles]
     assert [state.end.kind for state in states if state.end] == [protocol.PREEMPTED] * 3
     assert [state.reports[0].metrics["accuracy"] for state in states] == [0.1] * 3
-    assert all(state.end and state.reports[0].seconds < state.end.seconds < 60 for state in states)
-    wait_until(lambda: place.tagged() == [], seconds=10)
-    print(f"noticed after {time.monotonic() - began:.1f} s")
+    assert all(state.end and state.reports[0].seconds < state.end.seconds for state in states)
+    wait_until(lambda: place.tagged() == [])
 
 
 def test_a_worker_that_dies_on_a_living_node_costs_its_trial_alone_and_no_report(place: Place) -> None:
@@ -218,7 +210,7 @@ def test_a_trial_that_loses_any_of_its_machines_is_preempted(place: Place) -> No
     end = end_of(engine, handle).end
     assert end is not None
     assert end.kind == protocol.PREEMPTED
-    wait_until(lambda: place.tagged() == [], seconds=10)
+    wait_until(lambda: place.tagged() == [])
 
 
 def parent_of(pid: int) -> int:
@@ -250,13 +242,14 @@ def test_a_busy_cluster_is_waited_for_and_the_wait_is_not_charged(place: Place) 
     first = place.start(engine, place.launch("rest", on="large"))
     wait_until(lambda: bool(place.pids()))
     second = place.start(engine, place.launch("report", "1", trial=2, on="large"))
-    time.sleep(2.0)
+    time.sleep(1.0)  # longer than it would wait for machines that nobody offers
     assert engine.poll(second).end is None
+    freed = time.monotonic()
     engine.stop(first)
     end = end_of(engine, second).end
     assert end is not None
     assert end.kind is None
-    assert end.seconds < 2.0
+    assert end.seconds <= time.monotonic() - freed
 
 
 def test_what_waits_can_be_stopped_and_then_never_runs(place: Place) -> None:
@@ -282,8 +275,8 @@ def test_when_the_keeper_is_killed_its_trials_end_and_what_they_told_is_fetched_
     assert state.end is not None
     assert state.end.kind == protocol.PREEMPTED
     assert len(state.reports) == 1
-    assert 0 < state.end.seconds < 60
-    wait_until(lambda: place.tagged() == [], seconds=10)  # its minder is about to leave
+    assert state.end.seconds > 0
+    wait_until(lambda: place.tagged() == [])  # its minder is about to leave
     again = end_of(engine, place.start(engine, place.launch("report", "2", trial=2)))
     assert again.end is not None
     assert again.end.kind is None
@@ -308,7 +301,7 @@ def test_what_the_record_does_not_know_is_reaped(place: Place) -> None:
     wait_until(lambda: bool(place.pids(1) and place.pids(2)))
     ended = reap(place.engine(), place.study, [(1, 1)])
     assert [(one.trial, one.attempt) for one in ended] == [(2, 1)]
-    wait_until(lambda: {one.trial for one in place.tagged()} == {1}, seconds=10)  # its minder is about to leave
+    wait_until(lambda: {one.trial for one in place.tagged()} == {1})  # its minder is about to leave
 
 
 def test_the_working_directory_is_sent_anew_when_it_has_changed(place: Place) -> None:
@@ -342,7 +335,7 @@ def under_other_circumstances(place: Place, code: str, **environment: str) -> su
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE_SECONDS,
     )
 
 
@@ -414,7 +407,7 @@ class Job:
 
     def finish(self) -> None:
         running = self.run()
-        out, errors = running.communicate(timeout=200)
+        out, errors = running.communicate(timeout=PATIENCE_SECONDS)
         assert (running.returncode, errors) == (0, ""), out + errors
 
     def run_until_started(self, count: int) -> subprocess.Popen[str]:
@@ -446,7 +439,7 @@ class Job:
     def assert_nothing_runs(self) -> None:
         folder = str(self.path.parent)
         study = self.look().view.id
-        wait_until(lambda: not [one for one in processes.tagged_processes() if one.study == study], seconds=15)
+        wait_until(lambda: not [one for one in processes.tagged_processes() if one.study == study])
         assert not [one for one in processes.tagged_processes() if one.folder.startswith(folder)]
         clear_leftovers(study)
 
@@ -461,7 +454,7 @@ def test_a_run_goes_on_on_another_node_when_one_is_killed_under_it(place: Place)
     job = Job.written(place.path / "job", on_cluster(place), "either", trials=4, nap=4.0)
     running = job.run_until_started(2)  # one on each node
     kill_raylet(place.cluster, nodes[0])
-    out, errors = running.communicate(timeout=200)
+    out, errors = running.communicate(timeout=PATIENCE_SECONDS)
     assert (running.returncode, errors) == (0, ""), out + errors
     job.assert_sound(4)
     job.assert_nothing_runs()
@@ -560,7 +553,7 @@ def test_a_cluster_of_our_own_listens_on_loopback_outlives_the_driver_and_goes_w
     job.assert_sound(5)
     assert sorted(job.ran()) == [f"{trial}-1" for trial in range(5)]
     job.assert_nothing_runs()
-    wait_until(lambda: set(processes_of_own_clusters()) <= before, seconds=30)
+    wait_until(lambda: set(processes_of_own_clusters()) <= before)
     assert not any(token.exists() for token in tokens)
 
 
@@ -581,4 +574,4 @@ def test_a_cluster_of_our_own_that_is_lost_costs_its_trials_an_attempt_and_the_n
     job.assert_sound(4)
     assert "0-2" in job.ran()
     job.assert_nothing_runs()
-    wait_until(lambda: set(processes_of_own_clusters()) <= before, seconds=30)
+    wait_until(lambda: set(processes_of_own_clusters()) <= before)

@@ -1,7 +1,5 @@
 """Tables of measurements: how they are found and read, and the facts about those the papers measured."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,6 @@ import trimtuner as tt
 from trimtuner.engines.table import Table, known_tables
 from trimtuner.problem.problem import Constraint
 
-ROOT = Path(__file__).resolve().parents[2]
 DESCRIPTION = {
     "title": "A tiny job",
     "configuration": {"size": "size", "mode": "mode"},
@@ -200,7 +197,7 @@ def test_feasible_values_are_those_within_every_limit_at_the_fractions_asked_for
 
 @pytest.fixture
 def elsewhere(tmp_path, monkeypatch):
-    """A working folder without tables near it."""
+    """A working folder without a table in it."""
     folder = tmp_path / "work" / "here"
     folder.mkdir(parents=True)
     monkeypatch.chdir(folder)
@@ -222,23 +219,24 @@ def test_a_table_is_found_by_name_in_the_folder_of_the_environment(tmp_path, mon
     assert "tiny" in known_tables()
 
 
-def test_a_table_is_found_by_name_in_shared_data_beside_the_project(elsewhere):
-    write(elsewhere.parent / "shared" / "data")
-    assert Table.find("tiny").name == "tiny"
-    assert "tiny" in known_tables()
-
-
-def test_the_folder_of_the_environment_comes_first(elsewhere, tmp_path, monkeypatch):
-    write(elsewhere.parent / "shared" / "data")
-    write(tmp_path / "data", toml=TOML.replace("A tiny job", "Another job"))
+@pytest.mark.usefixtures("elsewhere")
+def test_a_table_in_the_folder_of_the_environment_hides_a_shipped_one_of_its_name(tmp_path, monkeypatch):
+    write(tmp_path / "data", name="digits")
     monkeypatch.setenv("TRIMTUNER_DATA", str(tmp_path / "data"))
-    assert Table.find("tiny").title == "Another job"
+    assert Table.find("digits").title == "A tiny job"
+
+
+def test_no_folder_is_searched_that_nobody_named(elsewhere):
+    write(elsewhere.parent / "shared" / "data")
+    write(elsewhere)
+    assert "tiny" not in known_tables()
+    with pytest.raises(tt.InputError, match=r"no table 'tiny' in the package; known are cnn, digits, "):
+        Table.find("tiny")
 
 
 def test_a_folder_of_the_same_name_does_not_hide_a_table(elsewhere):
-    write(elsewhere.parent / "shared" / "data")
-    (elsewhere / "tiny").mkdir()
-    assert Table.find("tiny").name == "tiny"
+    (elsewhere / "cnn").mkdir()
+    assert Table.find("cnn").name == "cnn"
 
 
 def test_a_mark_at_the_start_of_the_file_is_no_part_of_the_first_column(elsewhere):
@@ -246,8 +244,10 @@ def test_a_mark_at_the_start_of_the_file_is_no_part_of_the_first_column(elsewher
     assert len(Table.find(str(path)).configurations) == 2
 
 
-def test_an_unknown_table_is_refused_with_what_there_is(elsewhere):
-    write(elsewhere.parent / "shared" / "data")
+@pytest.mark.usefixtures("elsewhere")
+def test_an_unknown_table_is_refused_with_what_there_is(tmp_path, monkeypatch):
+    write(tmp_path / "data")
+    monkeypatch.setenv("TRIMTUNER_DATA", str(tmp_path / "data"))
     with pytest.raises(
         tt.InputError, match=r"no table 'tinny' .*known are .*tiny.*did you mean 'tiny'\?.*TRIMTUNER_DATA"
     ):
@@ -256,8 +256,10 @@ def test_an_unknown_table_is_refused_with_what_there_is(elsewhere):
         Table.find("missing.csv")
 
 
-def test_a_table_without_a_description_is_not_listed(elsewhere):
-    write(elsewhere.parent / "shared" / "data", toml=None)
+@pytest.mark.usefixtures("elsewhere")
+def test_a_table_without_a_description_is_not_listed(tmp_path, monkeypatch):
+    write(tmp_path / "data", toml=None)
+    monkeypatch.setenv("TRIMTUNER_DATA", str(tmp_path / "data"))
     assert "tiny" not in known_tables()
 
 
@@ -284,15 +286,11 @@ def test_a_file_that_is_no_text_is_an_input_error(elsewhere):
         Table.find(str(path))
 
 
-# --- the facts of shared/data/README.md -------------------------------------------------------------------------------
+# --- what the papers print of their tables ----------------------------------------------------------------------------
 
 
 @pytest.fixture(params=["cnn", "rnn"])
-def measured(request, monkeypatch):
-    """The tables of the papers, where they are at hand."""
-    monkeypatch.chdir(ROOT)
-    if request.param not in known_tables():
-        pytest.skip(f"{request.param}.csv is neither in TRIMTUNER_DATA nor in ../shared/data: it is not shipped")
+def measured(request, elsewhere):  # noqa: ARG001 (they are at hand in any folder)
     return Table.find(request.param)
 
 

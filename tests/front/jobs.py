@@ -16,6 +16,8 @@ x, fraction, trial = float(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
 with open("ran.txt", "a") as file:  # one line a start, whole or not at all
     file.write(f"{trial} {os.getpid()}\\n")
 time.sleep(float(os.environ.get("NAP", "0.05")))
+while os.environ.get("UNTIL") and not Path(os.environ["UNTIL"]).exists():
+    time.sleep(0.02)
 if os.environ.get("FAIL") == str(trial):
     sys.exit(3)
 print("::metric " + json.dumps({"accuracy": (1 - (x - 0.6) ** 2) * fraction ** 0.1}), flush=True)
@@ -36,7 +38,7 @@ cloud:
 run:
   command: ["{python}", train.py, "{{x}}", "{{fraction}}", "{{trial}}"]
   timeout: {timeout}
-  environment: {{NAP: "{nap}", FAIL: "{fail}"}}
+  environment: {{NAP: "{nap}", UNTIL: "{until}", FAIL: "{fail}"}}
 engine: {{type: local, parallel: {parallel}}}
 search: {{method: {method}, seed: 1}}
 """
@@ -49,6 +51,7 @@ def write_job(folder: Path, **changes: object) -> Path:
         "trials": 10,
         "timeout": "20s",
         "nap": 0.05,
+        "until": "",  # a file that the test makes when a trial may end
         "fail": "",
         "parallel": 1,
         "fractions": [0.1, 0.5, 1],
@@ -68,11 +71,11 @@ def trimtuner(*words: object, check: bool = True, **options: object) -> subproce
     return subprocess.run(command, capture_output=True, text=True, check=check, env=quiet_environment(), **options)
 
 
-def start(*words: object) -> subprocess.Popen[bytes]:
+def start(*words: object, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
     """Start it and go on."""
     command = [sys.executable, "-m", "trimtuner", *map(str, words)]
     return subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=quiet_environment(), start_new_session=True
+        command, stdout=subprocess.DEVNULL, stderr=stderr, env=quiet_environment(), start_new_session=True
     )
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from trimtuner.errors import InputError
 from trimtuner.front.bench import facts, papers
 from trimtuner.front.bench.facts import Cells
 from trimtuner.front.bench.jobs import CNN, RNN, full_data_only, load
@@ -19,10 +18,7 @@ def job(request):
 
 @pytest.fixture(scope="module")
 def cells(job):
-    try:
-        return Cells.of(load(job))
-    except InputError as error:
-        pytest.skip(f"the papers' table is not here: {error}")
+    return Cells.of(load(job))
 
 
 def numbers(counts):

@@ -10,13 +10,13 @@ from jobs import start, trimtuner, write_job
 
 from benchmarks.browser import browser, dashboard, why_no_browser
 from trimtuner.views.catalogue import VIEWS
+from waiting import PATIENCE_SECONDS
 
 pytestmark = [
     pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser())),
     pytest.mark.xdist_group("browser"),
 ]
 TOKEN = "a-token-that-nobody-guesses"  # noqa: S105
-PATIENCE_SECONDS = 60
 HOSTILE = "<script>window.canary = 1; alert(1)</script><img src=x onerror='window.canary = 2; alert(2)'>"
 
 HOSTILE_TRAIN = f"""
@@ -65,6 +65,7 @@ def address(job):
 def page(running):
     """A page that fails the test if any script of it goes wrong, or opens a dialogue."""
     context = running.new_context(viewport={"width": 1000, "height": 900})
+    context.set_default_timeout(1000 * PATIENCE_SECONDS)
     opened = context.new_page()
     wrong = []
     opened.on("pageerror", lambda error: wrong.append(str(error)))
@@ -182,7 +183,7 @@ def test_the_page_follows_a_run_without_being_loaded_again(page, tmp_path):
             until(page, f"document.querySelectorAll('#trials tr[data-trial]').length > {seen}")
             assert page.input_value("[data-filter]") == "small"
             assert page.evaluate("document.activeElement.matches('[data-filter]')")
-            assert run.wait(timeout=60) == 0
+            assert run.wait(PATIENCE_SECONDS) == 0
         finally:
             run.poll() is None and run.kill()
         until(page, "document.querySelectorAll('#trials tr[data-trial]').length === 6")

@@ -58,7 +58,7 @@ def command(monkeypatch, capsys):
 
 
 def in_a_fresh_process(*arguments):
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
 
 
 def test_help_answers_without_loading_numpy_or_scipy():

@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import re
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from trimtuner.front.dashboard.app import Dashboard  # noqa: E402
 from trimtuner.front.dashboard.command import job_files  # noqa: E402
 from trimtuner.front.studies import JobStudy  # noqa: E402
 from trimtuner.views.catalogue import VIEWS  # noqa: E402
+from waiting import wait_until  # noqa: E402
 
 TOKEN = "a-token-that-nobody-guesses"  # noqa: S105
 LOCAL = "http://localhost"
@@ -55,13 +55,11 @@ def version_of(job):
 
 
 def state_when_all_is_drawn(app):
-    deadline = time.monotonic() + 60
-    while True:
-        state = ask(app, "/study/0/state").json()
-        if None not in state["views"].values():
-            return state
-        assert time.monotonic() < deadline, state
-        time.sleep(0.1)
+    def state():
+        return ask(app, "/study/0/state").json()
+
+    wait_until(lambda: None not in state()["views"].values())
+    return state()
 
 
 def digest_of(folder):

@@ -1,5 +1,7 @@
 """The callback in a real Trainer: when it reports, and that the training does not notice."""
 
+import os
+
 import pytest
 
 from integrations.reported import reports_in
@@ -13,9 +15,17 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec"),  # Lightning calls torch in an old way
     pytest.mark.filterwarnings("ignore:Found 1 module.s. in eval mode"),  # the frozen part, which is on purpose
     pytest.mark.filterwarnings("ignore:.*does not have many workers"),  # on machines with many cores
+    pytest.mark.filterwarnings("ignore:The .srun. command is available"),  # on machines with Slurm
 ]
 
 ROWS, BATCH = 96, 8
+
+
+@pytest.fixture(autouse=True)
+def machine_with_slurm(tmp_path, monkeypatch):
+    """Of all machines the one on which Lightning warns most."""
+    (tmp_path / "srun").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
 
 
 class Line(lightning.LightningModule):

@@ -223,7 +223,7 @@ def test_processes_on_one_storage_never_measure_the_same_twice(tmp_path: Path):
     )
     command = [sys.executable, "-c", script, address]
     workers = [subprocess.Popen(command, cwd=Path(__file__).parent) for _ in range(3)]
-    assert [worker.wait(200) for worker in workers] == [0, 0, 0]
+    assert [worker.wait() for worker in workers] == [0, 0, 0]
     assert len(set(places(study))) == len(study.trials) == 36
 
 

@@ -13,7 +13,7 @@ from trimtuner.problem.cloud import Cluster
 
 SMALL = tt.VM(vcpus=1, memory_gib=2, price_per_hour=0.023)
 LARGE = tt.VM(vcpus=8, memory_gib=32, price_per_hour=0.3712)
-# The prices of shared/data/README.md, in USD per hour.
+# What the authors of TrimTuner paid, in USD per hour.
 PAPER_PRICES = {"t2.small": 0.023, "t2.medium": 0.0464, "t2.xlarge": 0.1856, "t2.2xlarge": 0.3712}
 PAPER_VCPUS = {"t2.small": 1, "t2.medium": 2, "t2.xlarge": 4, "t2.2xlarge": 8}
 

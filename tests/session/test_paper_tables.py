@@ -5,7 +5,6 @@ from functools import cache
 import pytest
 
 from trimtuner.engines.table import Table
-from trimtuner.errors import InputError
 from trimtuner.session.replay import replay
 
 # USD until the public code's recommendation is at 90 % of the optimum for good: the median of 10 seeds of its trees.
@@ -14,15 +13,12 @@ TRIALS = 60
 
 
 @cache
-def table_or_skip(name):
-    try:
-        return Table.find(name)
-    except InputError as error:
-        pytest.skip(f"the paper's table is not here: {error}")
+def table_named(name):
+    return Table.find(name)
 
 
 def settles_for_less(name, method, seed):
-    settled = replay(table_or_skip(name), method, seed, TRIALS).settled(0.90)
+    settled = replay(table_named(name), method, seed, TRIALS).settled(0.90)
     return settled is not None and settled < PUBLIC_CODE_USD[name]
 
 
@@ -40,7 +36,7 @@ def test_every_search_settles_at_90_percent_for_less_than_the_public_code(name, 
 
 
 def test_two_searches_with_one_seed_are_identical():
-    table = table_or_skip("rnn")
+    table = table_named("rnn")
     first, second = (replay(table, "trimtuner", 7, 12) for _ in range(2))
     assert [(m.config, m.fraction, m.spent, m.quality) for m in first.moments] == [
         (m.config, m.fraction, m.spent, m.quality) for m in second.moments

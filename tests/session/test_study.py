@@ -417,10 +417,11 @@ def test_optimize_measures_time_unless_it_is_returned():
         time.sleep(0.02)
         return {"accuracy": 0.1 * config["size"]}
 
-    study = study_of()
+    study, began = study_of(), time.perf_counter()
     study.optimize(slow, trials=2)
+    assert sum(outcome.time for outcome in study.history.outcomes) <= time.perf_counter() - began
     for outcome in study.history.outcomes:
-        assert 0.02 <= outcome.time < 5
+        assert outcome.time >= 0.02
         assert outcome.cost == pytest.approx(outcome.time * PRICE[outcome.trial.config["size"]] / 3600)
     study.optimize(job, trials=1)
     assert study.history.outcomes[-1].time == 3600.0 * study.history.outcomes[-1].trial.fraction
@@ -428,11 +429,12 @@ def test_optimize_measures_time_unless_it_is_returned():
 
 def test_optimize_takes_time_from_a_returned_cost_where_prices_are_known_and_else_measures_it():
     priced, unpriced = study_of(), study_of(tt.Space({"size": tt.Choice([1, 2])}))
+    began = time.perf_counter()
     for study in (priced, unpriced):
         study.optimize(lambda *_: {"accuracy": 0.5, "cost": 2.0}, trials=1)
     (outcome,) = priced.history.outcomes
     assert outcome.time == pytest.approx(2.0 * 3600 / PRICE[outcome.trial.config["size"]])
-    assert 0 < unpriced.history.outcomes[0].time < 5
+    assert 0 < unpriced.history.outcomes[0].time <= time.perf_counter() - began
 
 
 def test_the_function_gets_a_configuration_of_its_own():

@@ -6,7 +6,6 @@ from statistics import median
 import pytest
 
 from trimtuner.engines.table import Table
-from trimtuner.errors import InputError
 from trimtuner.problem.problem import Constraint
 from trimtuner.session.replay import replay
 from trimtuner.tuning.recipes import METHODS
@@ -27,11 +26,8 @@ ACCURACY_LIMIT = 0.85
 
 
 @cache
-def table_or_skip(name):
-    try:
-        return Table.find(name)
-    except InputError as error:
-        pytest.skip(f"the paper's table is not here: {error}")
+def table_named(name):
+    return Table.find(name)
 
 
 def goal_of(method, name):
@@ -68,7 +64,7 @@ def random_configuration(table, goal):
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("method", METHODS)
 def test_after_a_few_trials_every_method_beats_a_configuration_at_random(method, name):
-    table, goal = table_or_skip(name), goal_of(method, name)
+    table, goal = table_named(name), goal_of(method, name)
     run = replay(table, method, 0, TRIALS[method], **goal)
     last = run.moments[-1]
     assert random_configuration(table, goal) < last.quality
@@ -80,6 +76,6 @@ def test_after_a_few_trials_every_method_beats_a_configuration_at_random(method,
 @pytest.mark.parametrize("method", METHODS)
 def test_with_other_seeds_too_every_method_beats_a_configuration_at_random(method, name):
     """In the median of five searches."""
-    table, goal = table_or_skip(name), goal_of(method, name)
+    table, goal = table_named(name), goal_of(method, name)
     qualities = [replay(table, method, seed, TRIALS[method], **goal).moments[-1].quality for seed in range(1, 6)]
     assert random_configuration(table, goal) < median(qualities)

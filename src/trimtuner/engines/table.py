@@ -19,7 +19,6 @@ from trimtuner.problem.problem import COST, TIME, Constraint
 from trimtuner.problem.space import Space
 
 _DATA_VARIABLE = "TRIMTUNER_DATA"
-_NEARBY = Path("..") / "shared" / "data"
 _KEYS = {"title", "source", "snapshots", "configuration", "fraction", "metrics", "price_per_hour", "problem", "failed"}
 
 ConfigurationKey = tuple[tuple[str, Value], ...]
@@ -48,7 +47,7 @@ class Table:
 
     @classmethod
     def find(cls, name: str) -> Table:
-        """A table by path, or by name in TRIMTUNER_DATA, in ../shared/data, or among those shipped."""
+        """A table by path, or by name in the folder of TRIMTUNER_DATA, or among those shipped."""
         source = _find_csv(name)
         try:
             rows = list(csv.DictReader(io.StringIO(source.read_text(encoding="utf-8-sig"))))
@@ -120,12 +119,11 @@ class Table:
 
 
 def known_tables() -> list[str]:
-    """Names of the tables that can be found: those shipped, and those in the data folders that are described."""
-    described = {Path(f.name).stem for f in _shipped().iterdir() if f.name.endswith(".toml")}
-    names = {Path(f.name).stem for f in _shipped().iterdir() if f.name.endswith(".csv")} & described
+    """Names of the tables that can be found: those shipped, and those with a description in TRIMTUNER_DATA."""
+    names = {Path(file.name).stem for file in _shipped().iterdir() if file.name.endswith(".csv")}
     for folder in _data_folders():
         for file in folder.glob("*.csv") if folder.is_dir() else ():
-            if file.stem in described or file.with_suffix(".toml").is_file():
+            if file.with_suffix(".toml").is_file():
                 names.add(file.stem)
     return sorted(names)
 
@@ -254,7 +252,8 @@ def _shipped() -> Traversable:
 
 
 def _data_folders() -> list[Path]:
-    return [Path(folder) for folder in (os.environ.get(_DATA_VARIABLE), _NEARBY) if folder]
+    named = os.environ.get(_DATA_VARIABLE)
+    return [Path(named)] if named else []
 
 
 def _find_csv(name: str) -> Traversable:
@@ -263,13 +262,12 @@ def _find_csv(name: str) -> Traversable:
         if not given.is_file():
             raise InputError(f"there is no table at {name!r}")
         return given
-    folders = _data_folders()
-    places: list[Traversable] = [folder / f"{name}.csv" for folder in folders] + [_shipped() / f"{name}.csv"]
+    places: list[Traversable] = [folder / f"{name}.csv" for folder in (*_data_folders(), _shipped())]
     for place in places:
         if place.is_file():
             return place
     raise InputError(
-        f"no table {name!r} in {', '.join(map(str, folders))} or in the package; "
+        f"no table {name!r} in {' or '.join([*map(str, _data_folders()), 'the package'])}; "
         f"known are {', '.join(known_tables())}{nearest(name, known_tables())}; "
         f"give a path, or set {_DATA_VARIABLE} to the folder that has it"
     )

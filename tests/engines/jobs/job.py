@@ -27,6 +27,13 @@ def report(count: str, pause: str = "0") -> None:
         time.sleep(float(pause))
 
 
+def report_when_told(count: str) -> None:
+    """A report for every line that the test notes."""
+    for step in range(1, int(count) + 1):
+        await_notes(step)
+        print("::metric " + json.dumps({"accuracy": step / 10}), flush=True)
+
+
 def report_and_rest() -> None:
     report("1")
     rest()
@@ -48,7 +55,7 @@ def refuse_to_end() -> None:
 
 
 def end_gently() -> None:
-    signal.signal(signal.SIGTERM, lambda *_: (print("farewell", flush=True), sys.exit(0)))
+    signal.signal(signal.SIGTERM, lambda *_: (note("farewell"), print("farewell", flush=True), sys.exit(0)))
     rest()
 
 
