@@ -172,7 +172,7 @@ def test_the_page_follows_a_run_without_being_loaded_again(page, tmp_path):
     path = write_job(tmp_path, trials=6, method="random", nap=0.5, fractions=[0.5, 1])
     with dashboard(path) as address:
         page.goto(address)
-        page.locator("#state", has_text="has not begun yet").wait_for()
+        page.locator("#state", has_text="start the study with: trimtuner run").wait_for()
         page.evaluate("window.mine = 'the same page'")
         run = start("run", path, "-q")
         try:

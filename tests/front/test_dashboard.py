@@ -206,7 +206,7 @@ def test_several_studies_are_listed_with_where_they_stand_one_that_has_not_begun
         assert "6 (1 failed)" in html
         assert "not begun" in html
         state = ask(app, "/study/1/state").json()
-        assert state["trouble"] == "the study has not begun yet"
+        assert "start the study with: trimtuner run" in state["trouble"]
         assert set(state["views"].values()) == {None}
         assert 'href="/">all studies' in ask(app, "/study/1").text
     assert not list(tmp_path.glob("*.db*"))

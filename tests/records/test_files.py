@@ -1,5 +1,6 @@
 """Files that cannot be used: a clear error, and not a byte changed; files of an older version open."""
 
+import gc
 import hashlib
 import multiprocessing
 import os
@@ -430,3 +431,18 @@ class TestMigrations:
         assert not step(writer, make_first_tables, lambda _: None)
         close_all()
         refused(path, "newer")
+
+
+def test_a_record_that_nobody_holds_any_more_is_closed(tmp_path):
+    """Studies are rarely closed by hand; a notebook, or a page with many of them, would run out of files."""
+    path = tmp_path / "study.db"
+    for number in range(3):
+        Records(path).create_or_open(f"study {number}", {}, None)
+        RecordsView(path).open(f"study {number}").history()
+    gc.collect()
+    opened = [os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if _is_open(name)]
+    assert not [one for one in opened if one.startswith(str(path))]
+
+
+def _is_open(name):
+    return os.path.lexists(f"/proc/self/fd/{name}")

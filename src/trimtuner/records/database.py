@@ -7,6 +7,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import TypeAlias
 
 from sqlalchemy import Connection, Engine, Pool
@@ -33,11 +34,15 @@ class Database:
         self._patience_seconds = patience_seconds
         self._process = os.getpid()
         self.where = where
-        weakref.finalize(engine, _let_go, engine.pool, self._process)  # a study is rarely closed
+        self._last_user = _LastUser()
+        # A study is rarely closed. Not when the engine is gone: its pool holds it, as this holds the pool.
+        weakref.finalize(self._last_user, _let_go, engine.pool, self._process)
 
     def but_patient(self, seconds: float) -> Database:
         """The same, for one that was reached before: a server that restarts is waited for."""
-        return Database(self._engine, self.where, self._explain, seconds)
+        patient = copy(self)
+        patient._patience_seconds = seconds
+        return patient
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -75,6 +80,10 @@ class Database:
             return RecordError(f"{self.where} {what} ({type(error).__name__}); {now}. {state}")
         what, now = self._explain(error)
         return RecordError(f"{self.where} {what} ({' '.join(str(error.orig).split())}); {now}. {state}")
+
+
+class _LastUser:
+    """What all that share an engine have in common; gone with the last of them."""
 
 
 def _let_go(pool: Pool, process: int) -> None:

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from trimtuner.front.dashboard.access import HEADERS, LOCAL, Access
-from trimtuner.front.dashboard.pages import NOT_BEGUN, home_page, stop_form, studies_table, study_page
+from trimtuner.front.dashboard.pages import home_page, stop_form, studies_table, study_page
 from trimtuner.front.dashboard.renderer import Renderer, Shown, goal_of
 from trimtuner.front.studies import JobStudy
 from trimtuner.views.catalogue import VIEWS
@@ -119,10 +119,9 @@ class Dashboard:
         for view in VIEWS:
             rendered = shown.rendered.get(view.effort)
             states[view.name] = None if rendered is None else rendered.state
-        trouble = "" if shown.watched is not None else NOT_BEGUN
         said = count_of(shown.runs, "run") if shown.runs else "no run"
         fitting = "; the model is being fitted anew" if shown.pending else ""
-        told = {"views": states, "goal": goal_of(shown), "said": f"{said} at work{fitting}", "trouble": trouble}
+        told = {"views": states, "goal": goal_of(shown), "said": f"{said} at work{fitting}", "trouble": shown.trouble}
         return JSONResponse(told)
 
     async def _view(self, shown: Shown, request: Request) -> Response:

@@ -12,8 +12,6 @@ from trimtuner.views.catalogue import VIEWS
 from trimtuner.views.document import navigation, section
 from trimtuner.views.words import usd
 
-NOT_BEGUN = "the study has not begun yet"
-
 
 def home_page(studies: Sequence[Shown]) -> str:
     """All studies, with where each stands."""
@@ -33,8 +31,8 @@ def studies_table(studies: Sequence[Shown]) -> str:
 
 def study_page(shown: Shown, number: int, back: str, stop: str) -> str:
     """One study: a place for each view, filled as they are made."""
-    words = "being read" if shown.watched is not None else f"{NOT_BEGUN}; start it with: trimtuner run {shown.path}"
-    sections = "".join(section(view, f'<p class="stale">{escape(words)}</p>') for view in VIEWS)
+    words = escape(shown.trouble or "being read")
+    sections = "".join(section(view, f'<p class="stale">{words}</p>') for view in VIEWS)
     body = (
         f'<header class="top"><p class="sub">{back}</p><h1>{escape(shown.name)}</h1>'
         '<p class="sub" id="goal"></p><p class="sub" id="state" role="status">connecting</p>'

@@ -51,7 +51,8 @@ class Shown:
     name: str
     path: Path
     of: JobStudy
-    watched: Watched | None = None  # None: it has not begun
+    watched: Watched | None = None  # None: it has not begun, or cannot be read
+    trouble: str = ""  # why there is nothing to watch
     runs: int = 0  # at work
     subject: Subject | None = None  # of the facts that were rendered last
     rendered: dict[Effort, Rendered] = field(default_factory=dict)
@@ -172,9 +173,11 @@ def _version_of(shown: Shown) -> int | None:
     try:
         if shown.watched is None:
             shown.watched = Watched(shown.of)
-        return shown.watched.view.version()
-    except TrimTunerError:
-        shown.watched = None
+        version = shown.watched.view.version()
+        shown.trouble = ""
+        return version
+    except TrimTunerError as error:
+        shown.watched, shown.trouble = None, str(error)
         return None
 
 
