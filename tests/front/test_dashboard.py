@@ -21,6 +21,7 @@ from trimtuner.views.catalogue import VIEWS  # noqa: E402
 
 TOKEN = "a-token-that-nobody-guesses"  # noqa: S105
 LOCAL = "http://localhost"
+NINES = "9" * 5000  # more digits than Python reads
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +117,12 @@ def test_the_page_has_no_script_or_style_in_it(job):
         *("/study/1", "/study/-1", "/study/0/view/none", "/study/0/view/..%2f..%2fjob.yaml", "/study/0/log/99"),
         *("/study/0/log/..%2f..%2fjob.yaml", "/static/..%2fdocument.py", "/static/app.py", "/study/0/trial/99"),
         *("/study/0/trials?below=x", "/study/0/trials", "/none"),
+        *(
+            f"/study/{NINES}/state",
+            f"/study/0/log/{NINES}",
+            f"/study/0/trial/{NINES}",
+            f"/study/0/trials?below={NINES}",
+        ),
     ],
 )
 def test_what_is_not_there_is_not_found(job, address):
