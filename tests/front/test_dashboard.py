@@ -124,6 +124,7 @@ def test_the_page_has_no_script_or_style_in_it(job):
             f"/study/0/trials?below={NINES}",
         ),
     ],
+    ids=lambda address: address[:40],
 )
 def test_what_is_not_there_is_not_found(job, address):
     with serving(job) as dashboard:
