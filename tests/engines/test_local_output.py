@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtuner.engines.minding import metrics, output
+from trimtuner.engines.minding import files, metrics, minder, output
 from trimtuner.engines.minding.metrics import Lines, Reports, parse_metrics
 from trimtuner.engines.minding.output import Blotter, Log, MetricsFile
 
@@ -126,3 +128,64 @@ def test_a_file_of_metrics_need_not_exist_at_first(tmp_path: Path) -> None:
     assert reader.read() == b""
     (tmp_path / "metrics").write_bytes(b"new\n")
     assert reader.read() == b"new\n"
+
+
+class FullDisk:
+    """A disk that takes a few bytes, then none until there is room."""
+
+    def __init__(self, left: int) -> None:
+        self.left, self._write = left, os.write
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        if not self.left:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written = self._write(descriptor, data[: self.left])
+        self.left -= written
+        return written
+
+
+def test_reports_that_a_full_disk_does_not_take_are_written_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reports, disk = Reports(tmp_path / "reports"), FullDisk(left=10)
+    monkeypatch.setattr(metrics.os, "write", disk.write)
+    reports.add([b'{"accuracy": 0.5}'], 1.0)
+    reports.add([b'{"accuracy": 0.75}'], 2.0)
+    with pytest.raises(OSError, match="No space left"):
+        reports.write_held()
+    disk.left = 1000
+    reports.write_held()
+    lines = [json.loads(line) for line in (tmp_path / "reports").read_text().splitlines()]
+    assert lines == [
+        {"metrics": {"accuracy": 0.5}, "seconds": 1.0},
+        {"metrics": {"accuracy": 0.75}, "seconds": 2.0},
+    ]
+
+
+def test_an_end_waits_for_room_on_a_full_disk_and_for_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minder.time, "sleep", lambda _: None)
+    troubles = [OSError(errno.ENOSPC, "full"), OSError(errno.EDQUOT, "over its quota")]
+    written = []
+
+    def write() -> None:
+        if troubles:
+            raise troubles.pop()
+        written.append("end")
+
+    minder._write_patiently(write)
+    assert written == ["end"]
+    troubles.append(PermissionError(errno.EACCES, "refused"))
+    with pytest.raises(PermissionError):
+        minder._write_patiently(write)
+
+
+def test_what_a_full_disk_does_not_take_is_named_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files.os, "fsync", refuse)
+    with pytest.raises(OSError, match=r"No space left on device.*end\.json"):
+        files.write_once(tmp_path / "end.json", {"kind": None})
+    assert list(tmp_path.iterdir()) == []

@@ -1,10 +1,13 @@
 """The command line: light to start, readable by scripts, one line for what is wrong."""
 
 import json
+import os
+import re
 import subprocess
 import sys
 
 import pytest
+from jobs import starts, status, trimtuner, write_job
 
 from trimtuner import __version__
 from trimtuner.front import cli
@@ -271,3 +274,77 @@ def test_a_job_that_cannot_run_is_said_by_the_exit_code_too(command, tmp_path):
     path.write_text(path.read_text(encoding="utf-8").replace("money: 1 USD", "money: 0.001 USD"), encoding="utf-8")
     code, out, _ = command("validate", str(path), "--json")
     assert (code, json.loads(out)["is_valid"]) == (2, False)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    job = write_job(tmp_path_factory.mktemp("study"), trials=2, nap=0, method="random")
+    trimtuner("run", job, "-q")
+    return job
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["report", "{job}", "-o", "{folder}"], "{folder}: Is a directory"),
+        (
+            ["report", "{job}", "-o", "{folder}/none/report.html"],
+            "{folder}/none/report.html: No such file or directory",
+        ),
+        (["report", "{job}", "--view", "spend", "-o", "{job}/a.svg"], "{job}/a.svg: Not a directory"),
+        (["best", "{job}", "--format", "bash", "-o", "{folder}/none/a"], "{folder}/none/a cannot be written (No such"),
+        (["init", "{folder}/none/job.yaml"], "{folder}/none/job.yaml cannot be written (No such file"),
+        (["schema", "-o", "{folder}"], "{folder} cannot be written (Is a directory)"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_one_line_that_names_it(command, finished, tmp_path, words, said):
+    places = {"job": finished, "folder": tmp_path}
+    code, _, complaint = command(*(word.format(**places) for word in words))
+    assert (code, complaint.count("\n")) == (2, 1)
+    assert complaint.startswith(f"trimtuner: {said.format(**places)}")
+
+
+def test_output_that_nobody_reads_ends_the_command_in_silence():
+    reading, writing = os.pipe()
+    os.close(reading)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-m", "trimtuner", "methods"]
+    for buffering in ({}, {"PYTHONUNBUFFERED": "1"}):
+        done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, env={**environment, **buffering})
+        assert (done.returncode, done.stderr) == (1, b"")
+    os.close(writing)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_output_that_finds_no_room_is_said():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "trimtuner", "methods"], stdout=full, stderr=subprocess.PIPE)
+        unheard = subprocess.run([sys.executable, "-m", "trimtuner", "methods"], stdout=full, stderr=full)
+    assert (done.returncode, unheard.returncode) == (2, 2)
+    assert done.stderr.startswith(b"trimtuner: No space left on device; make room")
+    assert done.stderr.count(b"\n") == 1
+
+
+FULL = """
+import errno, os, sys
+from trimtuner.engines.minding import files
+from trimtuner.front.cli import main
+
+def refuse(_descriptor):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+files.os.fsync = refuse  # the disk of the trials' folders, not SQLite's
+sys.argv = ["trimtuner", *sys.argv[1:]]
+main()
+"""
+
+
+def test_a_run_that_finds_no_room_says_where_and_goes_on_when_there_is(tmp_path):
+    job = write_job(tmp_path, trials=2, nap=0, method="random")
+    refused = subprocess.run([sys.executable, "-c", FULL, "run", job, "-q"], capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert re.fullmatch(r"trimtuner: \S+/0-1/launch\.json: No space left on device; make room, .*\n", refused.stderr)
+    assert not starts(tmp_path)
+    trimtuner("run", job, "-q")
+    assert starts(tmp_path) == [0, 1]
+    assert status(job)["trials"] == {"succeeded": 2, "failed": 0, "running": 0}

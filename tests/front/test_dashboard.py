@@ -21,6 +21,7 @@ from waiting import wait_until  # noqa: E402
 
 TOKEN = "a-token-that-nobody-guesses"  # noqa: S105
 LOCAL = "http://localhost"
+NINES = "9" * 5000  # more digits than Python reads
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +121,14 @@ def test_the_page_has_no_script_or_style_in_it(job):
         *("/study/1", "/study/-1", "/study/0/view/none", "/study/0/view/..%2f..%2fjob.yaml", "/study/0/log/99"),
         *("/study/0/log/..%2f..%2fjob.yaml", "/static/..%2fdocument.py", "/static/app.py", "/study/0/trial/99"),
         *("/study/0/trials?below=x", "/study/0/trials", "/none"),
+        *(
+            f"/study/{NINES}/state",
+            f"/study/0/log/{NINES}",
+            f"/study/0/trial/{NINES}",
+            f"/study/0/trials?below={NINES}",
+        ),
     ],
+    ids=lambda address: address[:40],
 )
 def test_what_is_not_there_is_not_found(job, address):
     with serving(job) as dashboard:

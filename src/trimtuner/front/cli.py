@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from trimtuner.front.look import Look
     from trimtuner.tuning.recommendation import Recommendation
 
+EXIT_UNREAD = 1  # nobody read the output to its end
 EXIT_BAD_INPUT = 2  # what was given is wrong, or something is in the way; the message says what to do
 EXIT_NO_ANSWER = 3  # nothing wrong, but there is no answer yet
 
@@ -36,13 +39,39 @@ app.add_typer(catalog_app)
 
 
 def main() -> None:
-    """Run the command line; an error of ours is one line on standard error and exit code 2."""
+    """Run the command line; an error of ours, or of the system, is one line on standard error and exit code 2."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # here, where what goes wrong can still be said
     except TrimTunerError as error:
         # Faults of a job file begin with file and line, as editors and people expect.
-        print(error if hasattr(error, "lines") else f"trimtuner: {error}", file=sys.stderr)
-        raise SystemExit(EXIT_BAD_INPUT) from None
+        _leave(EXIT_BAD_INPUT, f"{error}\n" if hasattr(error, "lines") else f"trimtuner: {error}\n")
+    except BrokenPipeError:
+        _leave(EXIT_UNREAD)  # whoever reads our output has seen enough, as "head" has
+    except OSError as error:
+        _leave(EXIT_BAD_INPUT, f"trimtuner: {_words_of(error)}\n")
+
+
+def _leave(code: int, words: str = "") -> NoReturn:
+    """Say it and end. What cannot be written stays unwritten: Python would try again at its end, and complain."""
+    for stream, text in ((sys.stdout, ""), (sys.stderr, words)):
+        try:
+            stream.write(text)
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    raise SystemExit(code) from None
+
+
+def _words_of(error: OSError) -> str:
+    """What the system said, of which file, and what now."""
+    said = error.strerror or str(error) or type(error).__name__
+    where = f"{error.filename}: {said}" if error.filename is not None else said
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{where}; make room, then give the same command again: a study goes on where it was"
+    return where
 
 
 def _print_version(wanted: bool) -> None:

@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypedDict
 
@@ -60,16 +60,17 @@ class EndRecord(TypedDict):
 def write_once(path: Path, content: Mapping[str, object]) -> None:
     """Write a JSON file durably and whole; when it is there already, the first one stays."""
     draft = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
-    with open(draft, "w", encoding="utf-8", opener=_private) as file:
-        json.dump(content, file)
-        file.flush()
-        os.fsync(file.fileno())
     try:
-        os.link(draft, path)  # unlike a rename, it never replaces what somebody else has written meanwhile
-    except FileExistsError:
-        pass
+        with open(draft, "w", encoding="utf-8", opener=_private) as file:
+            json.dump(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            os.link(draft, path)  # unlike a rename, it never replaces what somebody else has written meanwhile
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None  # where a disk is full, the system does not say
     finally:
-        os.unlink(draft)
+        draft.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 

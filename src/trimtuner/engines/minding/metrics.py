@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -68,18 +69,25 @@ def parse_metrics(text: bytes) -> dict[str, float]:
 
 
 class Reports:
-    """The file of reports: what has been added is durable, and however much a job says, the file stays bounded."""
+    """The file of reports: however much a job says, it stays bounded. What a full disk does not take is held back."""
 
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._good = self._bad = self._bytes = 0
+        self._held = b""
 
     def add(self, texts: Iterable[bytes], seconds: float) -> None:
-        """Write down these metrics, or why they are none."""
-        entries = b"".join(self._entry(text, seconds) for text in texts)
-        if entries:
-            _write_all(self._descriptor, entries)
-            os.fsync(self._descriptor)
+        """Write down these metrics, or why they are none; durably, unless the disk is full."""
+        self._held += b"".join(self._entry(text, seconds) for text in texts)
+        with suppress(OSError):  # tried again with the next, and at the end
+            self.write_held()
+
+    def write_held(self) -> None:
+        """Write what is held back, durably."""
+        while self._held:
+            self._held = self._held[os.write(self._descriptor, self._held) :]
+            if not self._held:
+                os.fsync(self._descriptor)
 
     def _entry(self, text: bytes, seconds: float) -> bytes:
         if self._good >= MOST_REPORTS or self._bytes >= MOST_BYTES:
@@ -125,8 +133,3 @@ def _finite_number(name: str, value: object) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{name!r} is too large")
     return number
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]

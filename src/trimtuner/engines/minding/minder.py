@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
 import select
@@ -27,6 +28,7 @@ from trimtuner.engines.minding.output import Blotter, Log, MetricsFile
 
 GRACE_SECONDS = 5.0  # between SIGTERM and SIGKILL; part of the time that is charged
 _TICK_SECONDS = 0.2
+_PATIENCE_WITH_DISK_SECONDS = 3600.0  # to make room on a full one
 _READ_BYTES = 64 * 1024
 _MOST_READS_AT_END = 256  # a pipe holds less, unless somebody outside of the tree writes into it
 _SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
@@ -51,7 +53,8 @@ def main(folder: Path, lock: int, lifeline: int | None = None) -> None:
     _leave_starter(folder)
     kind, detail = minder.run()
     end = EndRecord(kind=kind, detail=detail, seconds=time.monotonic() - started)
-    files.write_once(folder / files.END, {**end})
+    _write_patiently(minder.write_held_reports)
+    _write_patiently(lambda: files.write_once(folder / files.END, {**end}))
 
 
 class _Ending(NamedTuple):
@@ -124,6 +127,10 @@ class _Minder:
             self._kill_tree(command)  # whatever went wrong here, nothing goes on unminded
         self._read_rest()
         return self._verdict(command.returncode)
+
+    def write_held_reports(self) -> None:
+        """What was said and could not be written yet."""
+        self._reports.write_held()
 
     def _start_command(self) -> subprocess.Popen[bytes]:
         # Two pipes, since a progress bar on stderr without an end of line must not hide a metric on stdout.
@@ -271,6 +278,18 @@ class _Minder:
         if code < 0:
             return _SIGNAL, f"killed by signal {-code} ({signal.strsignal(-code)})"
         return (_EXIT, f"exit code {code}") if code else (None, "exit code 0")
+
+
+def _write_patiently(write: Callable[[], None]) -> None:
+    """A training that was paid for is not lost because the disk is full when it ends."""
+    deadline = time.monotonic() + _PATIENCE_WITH_DISK_SECONDS
+    while True:
+        try:
+            return write()
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT) or time.monotonic() >= deadline:
+                raise
+        time.sleep(_TICK_SECONDS)
 
 
 def _begun(started: float) -> BegunRecord:

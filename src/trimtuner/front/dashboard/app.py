@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -21,11 +22,19 @@ from trimtuner.views.trial_table import newest_first, table_rows, trial_detail
 from trimtuner.views.words import count_of
 
 _ROWS_AT_ONCE = 250
+_MOST_DIGITS = 18  # of a number in an address; Python refuses to read thousands of them
 _MOST_FORM_BYTES = 4096
 _KINDS = {"style.css": "text/css", "page.js": "text/javascript", "live.js": "text/javascript"}
 
 Handler = Callable[[Request], Awaitable[Response]]
 StudyHandler = Callable[[Shown, Request], Awaitable[Response]]
+
+
+class _ShortNumber(IntegerConvertor):
+    regex = f"[0-9]{{1,{_MOST_DIGITS}}}"
+
+
+register_url_convertor("number", _ShortNumber())
 
 
 class Dashboard:
@@ -42,7 +51,7 @@ class Dashboard:
 
     def app_that_may_stop(self) -> Starlette:
         """The same, with a button that asks a study to start no more trials."""
-        stop = Route("/study/{number:int}/stop", self._guarded(self._of(self._stop)), methods=["POST"])
+        stop = Route("/study/{number:number}/stop", self._guarded(self._of(self._stop)), methods=["POST"])
         return Starlette(routes=[*self._routes(self._study_with_button), stop])
 
     def close(self) -> None:
@@ -55,12 +64,12 @@ class Dashboard:
             Route("/login", self._login),
             Route("/studies", self._guarded(self._studies)),
             Route("/static/{name}", self._guarded(self._static)),
-            Route("/study/{number:int}", self._guarded(self._of(study))),
-            Route("/study/{number:int}/state", self._guarded(self._of(self._state))),
-            Route("/study/{number:int}/view/{view}", self._guarded(self._of(self._view))),
-            Route("/study/{number:int}/trials", self._guarded(self._of(self._trials))),
-            Route("/study/{number:int}/trial/{trial:int}", self._guarded(self._of(self._trial))),
-            Route("/study/{number:int}/log/{trial:int}", self._guarded(self._of(self._log))),
+            Route("/study/{number:number}", self._guarded(self._of(study))),
+            Route("/study/{number:number}/state", self._guarded(self._of(self._state))),
+            Route("/study/{number:number}/view/{view}", self._guarded(self._of(self._view))),
+            Route("/study/{number:number}/trials", self._guarded(self._of(self._trials))),
+            Route("/study/{number:number}/trial/{trial:number}", self._guarded(self._of(self._trial))),
+            Route("/study/{number:number}/log/{trial:number}", self._guarded(self._of(self._log))),
         ]
 
     def _guarded(self, handler: Handler) -> Handler:
@@ -133,7 +142,7 @@ class Dashboard:
         """The next rows of the table, from a trial's number down."""
         below = request.query_params.get("below", "")
         subject = shown.subject
-        if subject is None or not below.isascii() or not below.isdigit():
+        if subject is None or not below.isascii() or not below.isdigit() or len(below) > _MOST_DIGITS:
             return PlainTextResponse("not there", 404)
         found = [row for row in newest_first(subject) if row.trial < int(below)][:_ROWS_AT_ONCE]
         return HTMLResponse(table_rows(subject, found))
