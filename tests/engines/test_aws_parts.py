@@ -88,6 +88,7 @@ def error(code: str, status: int = 400, message: str = "words") -> ClientError:
     [
         ("InsufficientInstanceCapacity", 500, Refused),
         ("VcpuLimitExceeded", 400, Refused),
+        ("MaxSpotInstanceCountExceeded", 400, Refused),
         ("InstanceLimitExceeded", 400, Refused),
         ("SpotMaxPriceTooLow", 400, Refused),
         ("RequestLimitExceeded", 503, Passing),
@@ -98,6 +99,7 @@ def error(code: str, status: int = 400, message: str = "words") -> ClientError:
         ("RequestExpired", 400, Credentials),
         ("UnauthorizedOperation", 403, EngineTrouble),
         ("InvalidAMIID.NotFound", 400, EngineTrouble),
+        ("InvalidKeyPair.NotFound", 400, EngineTrouble),
     ],
 )
 def test_what_aws_says_no_with_is_sorted_by_what_to_do(code: str, status: int, kind: type[Exception]) -> None:

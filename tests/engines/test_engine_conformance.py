@@ -113,6 +113,12 @@ def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     yield from benches(RUNNING_COMMANDS[request.param](request, tmp_path), tmp_path)
 
 
+@pytest.fixture(params=parameters(RUNNING_COMMANDS, pytest.mark.slow))
+def minded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    """The same, for what the minder does, which all of them use: the long form is that it does it everywhere."""
+    yield from benches(RUNNING_COMMANDS[request.param](request, tmp_path), tmp_path)
+
+
 def test_a_command_that_ends_well_has_no_kind_of_failure_and_all_of_its_reports(bench: Bench) -> None:
     state = bench.run(bench.launch("report", "3", "0.05"))
     assert state.end is not None
@@ -137,46 +143,54 @@ def test_an_exit_code_is_told_apart(bench: Bench) -> None:
     assert "3" in end.detail
 
 
-def test_a_command_that_does_not_exist_is_a_failure_of_the_trial_and_not_of_the_engine(running: Bench) -> None:
-    end = running.run(replace(running.launch(), command=("no-such-program",))).end
+def test_a_command_that_does_not_exist_is_a_failure_of_the_trial_and_not_of_the_engine(minded: Bench) -> None:
+    end = minded.run(replace(minded.launch(), command=("no-such-program",))).end
     assert end is not None
     assert end.kind == protocol.EXIT
     assert "no-such-program" in end.detail
 
 
-@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL])
-def test_a_signal_is_told_apart(bench: Bench, number: signal.Signals) -> None:
-    end = bench.run(bench.launch("die_by", str(int(number)))).end
+def test_a_signal_is_told_apart(bench: Bench) -> None:
+    end = bench.run(bench.launch("die_by", str(int(signal.SIGKILL)))).end
     assert end is not None
     assert end.kind == protocol.SIGNAL
-    assert str(int(number)) in end.detail
+    assert str(int(signal.SIGKILL)) in end.detail
+
+
+def run_over_its_limit(bench: Bench, deed: str) -> tuple[float, State]:
+    """Its limit, and how it ended; one that is over before the command knows what to do then is no trial of it."""
+    for trial, limit in enumerate((0.3, 3.0, 30.0)):
+        state = bench.run(bench.launch(deed, limit=limit, trial=trial))
+        if bench.pids():
+            break
+    return limit, state
 
 
 def test_a_command_that_will_not_end_is_killed_after_limit_and_grace_and_charged_for_both(running: Bench) -> None:
-    state = running.run(running.launch("refuse_to_end", limit=0.3))
+    limit, state = run_over_its_limit(running, "refuse_to_end")
     assert state.end is not None
     assert state.end.kind == protocol.TIMEOUT
-    assert state.end.seconds >= 0.3 + GRACE_SECONDS
+    assert state.end.seconds >= limit + GRACE_SECONDS
     assert not any(is_alive(pid) for pid in running.pids())
 
 
-def test_a_command_over_its_time_is_asked_to_end_first(running: Bench) -> None:
-    end = running.run(running.launch("end_gently", limit=0.5)).end
-    assert end is not None
-    assert end.kind == protocol.TIMEOUT
-    assert end.seconds >= 0.5
-    assert "farewell" in running.notes() or not running.pids()  # unless its time was over before it listened
+def test_a_command_over_its_time_is_asked_to_end_first(minded: Bench) -> None:
+    limit, state = run_over_its_limit(minded, "end_gently")
+    assert state.end is not None
+    assert state.end.kind == protocol.TIMEOUT
+    assert state.end.seconds >= limit
+    assert minded.notes()[-1] == "farewell"
 
 
-def test_a_command_over_its_memory_is_killed(running: Bench) -> None:
-    launch = replace(running.launch("eat", "400"), memory_bytes=100 * 2**20)
-    end = running.run(launch).end
+def test_a_command_over_its_memory_is_killed(minded: Bench) -> None:
+    launch = replace(minded.launch("eat", "400"), memory_bytes=100 * 2**20)
+    end = minded.run(launch).end
     assert end is not None
     assert end.kind == protocol.OUT_OF_MEMORY
 
 
-def test_memory_that_children_share_is_counted_once(running: Bench) -> None:
-    end = running.run(replace(running.launch("share", "60", "3"), memory_bytes=150 * 2**20)).end
+def test_memory_that_children_share_is_counted_once(minded: Bench) -> None:
+    end = minded.run(replace(minded.launch("share", "60", "3"), memory_bytes=150 * 2**20)).end
     assert end is not None
     assert end.kind is None, end.detail
 
@@ -290,7 +304,7 @@ def check_driver_killed_while_starting(bench: Bench, trial: int, delay: float) -
 
 def test_a_driver_killed_at_any_instant_of_a_start_leaves_an_attempt_that_runs_once(running: Bench) -> None:
     chance = random.Random(1)  # noqa: S311
-    for trial in range(8 if running.under_test.maker == "under_test:make_local" else 3):
+    for trial in range(5 if running.under_test.maker == "under_test:make_local" else 2):
         check_driver_killed_while_starting(running, trial, chance.uniform(0.0, 0.12))
 
 
@@ -301,12 +315,12 @@ def test_a_driver_killed_at_any_instant_of_a_start_leaves_an_attempt_that_runs_o
         check_driver_killed_while_starting(running, trial, chance.uniform(0.0, 0.15))
 
 
-def test_nothing_that_a_command_leaves_behind_goes_on_when_it_ends(running: Bench) -> None:
-    state = running.run(running.launch("found_family", "leave"))
+def test_nothing_that_a_command_leaves_behind_goes_on_when_it_ends(minded: Bench) -> None:
+    state = minded.run(minded.launch("found_family", "leave"))
     assert state.end is not None
     assert state.end.kind is None
-    assert len(running.pids()) == 3
-    assert not any(is_alive(pid) for pid in running.pids())
+    assert len(minded.pids()) == 3
+    assert not any(is_alive(pid) for pid in minded.pids())
 
 
 def test_stop_ends_the_whole_family(running: Bench) -> None:
@@ -352,19 +366,19 @@ def test_only_what_is_meant_for_the_command_is_in_its_environment(
     assert (environment["TRIMTUNER_TRIAL"], environment["TRIMTUNER_ATTEMPT"]) == ("5", "1")
 
 
-def test_however_much_a_command_prints_what_is_kept_is_bounded(running: Bench) -> None:
-    state = running.run(running.launch("shout", "5"))
+def test_however_much_a_command_prints_what_is_kept_is_bounded(minded: Bench) -> None:
+    state = minded.run(minded.launch("shout", "5"))
     assert state.end is not None
     assert state.end.kind is None
-    assert sum(path.stat().st_size for path in running.files()) < 3 * 2**20
-    kept = b"".join(path.read_bytes() for path in running.files())
+    assert sum(path.stat().st_size for path in minded.files()) < 3 * 2**20
+    kept = b"".join(path.read_bytes() for path in minded.files())
     assert b"first words" in kept
     assert b"last words" in kept
     assert b"bytes were cut here" in kept
 
 
-def test_hostile_output_is_kept_as_text_and_harms_nothing(running: Bench) -> None:
-    state = running.run(running.launch("be_hostile"))
+def test_hostile_output_is_kept_as_text_and_harms_nothing(minded: Bench) -> None:
+    state = minded.run(minded.launch("be_hostile"))
     assert state.end is not None
     assert state.end.kind is None
     assert [report.metrics for report in state.reports] == [{"accuracy": 0.5}]
@@ -372,17 +386,17 @@ def test_hostile_output_is_kept_as_text_and_harms_nothing(running: Bench) -> Non
     assert all(len(line) < 500 and line.isprintable() for line in state.bad_lines)
 
 
-def test_a_line_that_never_ends_is_neither_kept_whole_nor_waited_for(running: Bench) -> None:
-    state = running.run(running.launch("never_end_the_line", limit=1.0))
+def test_a_line_that_never_ends_is_neither_kept_whole_nor_waited_for(minded: Bench) -> None:
+    state = minded.run(minded.launch("never_end_the_line", limit=1.0))
     assert state.end is not None
     assert state.end.kind == protocol.TIMEOUT
-    assert sum(path.stat().st_size for path in running.files()) < 3 * 2**20
+    assert sum(path.stat().st_size for path in minded.files()) < 3 * 2**20
 
 
-def test_metrics_may_come_from_a_file_in_the_working_directory(running: Bench) -> None:
-    launch = replace(running.launch("write_metrics_file"), metrics_file="metrics.jsonl")
-    (running.path / "work" / "metrics.jsonl").write_text('{"accuracy": 0.99}\n')
-    state = running.run(launch)
+def test_metrics_may_come_from_a_file_in_the_working_directory(minded: Bench) -> None:
+    launch = replace(minded.launch("write_metrics_file"), metrics_file="metrics.jsonl")
+    (minded.path / "work" / "metrics.jsonl").write_text('{"accuracy": 0.99}\n')
+    state = minded.run(launch)
     assert [report.metrics["accuracy"] for report in state.reports] == [0.1, 0.2, 0.3]
     assert state.bad_lines == ()
 

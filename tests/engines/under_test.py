@@ -121,7 +121,7 @@ ALL: dict[str, Preparation] = {**RUNNING_COMMANDS, "replay": replay}
 _IN_ONE_PROCESS = ("ray", "aws")
 
 
-def parameters(engines: Iterable[str]) -> list[ParameterSet]:
-    """Their names, for a fixture."""
-    marks = {name: [pytest.mark.xdist_group(name)] for name in _IN_ONE_PROCESS}
+def parameters(engines: Iterable[str], *more: pytest.MarkDecorator) -> list[ParameterSet]:
+    """Their names, for a fixture; those that need a place of their own with these marks besides."""
+    marks = {name: [pytest.mark.xdist_group(name), *more] for name in _IN_ONE_PROCESS}
     return [pytest.param(name, marks=marks.get(name, [])) for name in engines]

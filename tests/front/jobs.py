@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
+
+from quick_commands import quick_commands
 
 TRAIN = """
 import json, os, sys, time
@@ -66,13 +71,20 @@ def write_job(folder: Path, **changes: object) -> Path:
 
 
 def trimtuner(*words: object, check: bool = True, **options: object) -> subprocess.CompletedProcess[str]:
-    """Run our command line as a user would."""
-    command = [sys.executable, "-m", "trimtuner", *map(str, words)]
+    """Run our command line as a user would, in a process of its own; only its imports were done before."""
+    command = [_programs() / "trimtuner", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, check=check, env=quiet_environment(), **options)
 
 
+@cache
+def _programs() -> Path:
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(quick_commands())
+
+
 def start(*words: object, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    """Start it and go on."""
+    """Start it and go on: a process that can be killed, with all of its imports."""
     command = [sys.executable, "-m", "trimtuner", *map(str, words)]
     return subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=stderr, env=quiet_environment(), start_new_session=True

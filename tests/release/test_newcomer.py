@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -17,6 +18,17 @@ pytestmark = [
 ROOT = Path(__file__).parents[2]
 
 
+def test_the_wheel_holds_every_file_of_the_package(tmp_path):
+    """With test_pages.py, which walks the same path from the sources, the short form of the walk below."""
+    run([sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, ROOT])
+    (wheel,) = tmp_path.glob("*.whl")
+    held = {Path(name) for name in ZipFile(wheel).namelist()}
+    package = [path for path in (ROOT / "src" / "trimtuner").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert len(package) > 200
+    assert {path.relative_to(ROOT / "src") for path in package} <= held
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(900)  # a minute, of which most is the package index
 def test_a_newcomer_gets_from_the_wheel_to_a_trained_winner_and_a_report(tmp_path):
     environment = Environment.made_by(sys.executable, tmp_path / "venv")

@@ -240,15 +240,15 @@ def test_there_is_no_answer_before_anything_is_measured():
         study.recommend()
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
-    ("constraints", "best"),
+    ("method", "constraints", "best"),
     [
-        ([], {"size": 4, "mode": "async"}),
-        (["cost <= 2"], {"size": 2, "mode": "async"}),  # an hour of size 2 costs exactly 2 USD
-        (["cost <= 3.5", "latency_ms <= 25"], {"size": 2, "mode": "async"}),
-        (["cost <= 3.5", "latency_ms <= 40", "time <= 60min"], {"size": 3, "mode": "async"}),
-        (["latency_ms >= 15", "cost <= 2.5"], {"size": 2, "mode": "async"}),
+        ("trimtuner", [], {"size": 4, "mode": "async"}),
+        ("trimtuner-dt", ["cost <= 2"], {"size": 2, "mode": "async"}),  # an hour of size 2 costs exactly 2 USD
+        ("trimtuner-gp", ["cost <= 3.5", "latency_ms <= 25"], {"size": 2, "mode": "async"}),
+        ("trimtuner", ["cost <= 3.5", "latency_ms <= 40", "time <= 60min"], {"size": 3, "mode": "async"}),
+        ("trimtuner-gp", ["latency_ms >= 15", "cost <= 2.5"], {"size": 2, "mode": "async"}),
+        ("trimtuner-dt", ["cost <= 3.5", "latency_ms <= 40", "time <= 60min"], {"size": 3, "mode": "async"}),
     ],
 )
 def test_when_everything_is_measured_the_best_feasible_configuration_is_recommended(method, constraints, best):

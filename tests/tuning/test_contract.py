@@ -148,8 +148,11 @@ def is_served(name, problem):
 def pairs(*families, names=NAMES):
     """Methods and the problems they serve; what is refused has tests of its own."""
     asked = [(name, family) for family in families for name in names if family in PAPERS_FAMILIES or name in METHODS]
+    served = [(name, family) for name, family in asked if is_served(name, PROBLEMS[family]())]
     return pytest.mark.parametrize(
-        ("name", "family"), [(name, family) for name, family in asked if is_served(name, PROBLEMS[family]())]
+        ("name", "family"),
+        # In one process, which then makes each search once.
+        [pytest.param(*one, marks=pytest.mark.xdist_group(f"searches of {one[0]}")) for one in served],
     )
 
 

@@ -1,4 +1,4 @@
-"""``trimtuner`` on a page without its second of imports: a process that has done them forks for every command.
+"""``trimtuner`` without its second of imports: a process that has done them forks for every command.
 
 The command is a real one: a process of its own, with the arguments, folder, environment and files of the shell that
 calls it, that ends as it would. Only its imports were done before. The program ``trimtuner`` that the shell finds is
@@ -39,6 +39,7 @@ def quick_commands() -> Iterator[Path]:
         program.chmod(0o755)
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
         environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        environment |= {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
         server = subprocess.Popen(
             [sys.executable, __file__, str(socket_path)],
             env=environment,

@@ -1,4 +1,4 @@
-"""The ``trimtuner`` of pages under test: hands a command to a process with the imports done (quick_commands.py)."""
+"""The ``trimtuner`` of tests: hands a command to a process with the imports done (quick_commands.py)."""
 
 import json
 import os
