@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from jobs import quiet_environment, start, starts, status, trimtuner, write_job
 
+from trimtuner.front import cli
 from trimtuner.front.look import Look
 from trimtuner.front.studies import JobStudy
 from trimtuner.problem.history import History
@@ -279,85 +280,105 @@ def _wait_for(is_true, seconds: float = 30.0) -> None:
         time.sleep(0.05)
 
 
-def test_a_wrong_command_is_mended_and_its_failures_count_for_nothing(tmp_path):
-    path = write_job(tmp_path, trials=6, method="random")
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """The command line in this process, which is quicker than in one of its own."""
+
+    def run(*words: object, check: bool = True) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["trimtuner", *map(str, words)])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        done = subprocess.CompletedProcess(sys.argv, left.value.code or 0, *capsys.readouterr())
+        if check:
+            done.check_returncode()
+        return done
+
+    return run
+
+
+def status_of(command, path: Path) -> dict:
+    return json.loads(command("status", path, "--json").stdout)
+
+
+def test_a_wrong_command_is_mended_and_its_failures_count_for_nothing(command, tmp_path):
+    path = write_job(tmp_path, trials=6, method="random", nap=0)
     right = path.read_text()
     path.write_text(right.replace("train.py", "trian.py"))
-    wrong = trimtuner("run", path, "-q", check=False)
+    wrong = command("run", path, "-q", check=False)
     assert wrong.returncode == 3
     assert f"trimtuner forget {path} --failed" in wrong.stdout
-    assert status(path)["trials"] == {"succeeded": 0, "failed": 5, "running": 0, "forgotten": 0}
+    assert status_of(command, path)["trials"] == {"succeeded": 0, "failed": 5, "running": 0, "forgotten": 0}
     path.write_text(right)
-    mended = trimtuner("run", path)
+    mended = command("run", path)
     assert "5 trials that failed before anything was measured are forgotten; their cost of " in mended.stderr
-    assert status(path)["trials"] == {"succeeded": 6, "failed": 0, "running": 0, "forgotten": 5}
+    assert status_of(command, path)["trials"] == {"succeeded": 6, "failed": 0, "running": 0, "forgotten": 5}
     assert sorted(starts(tmp_path)) == list(range(5, 11))
-    assert [row["state"] for row in json.loads(trimtuner("trials", path, "--json").stdout)][4:6] == [
+    assert [row["state"] for row in json.loads(command("trials", path, "--json").stdout)][4:6] == [
         "forgotten (exit)",
         "ok",
     ]
-    assert "forgotten (exit)" in trimtuner("report", path, "-o", "-").stdout
+    assert "forgotten (exit)" in command("report", path, "-o", "-").stdout
     assert_sound(path)
 
 
-def test_failures_are_forgotten_by_number_or_all_and_what_cannot_be_is_said(tmp_path):
-    path = write_job(tmp_path, trials=4, fail="1")
-    assert "there is no record" in trimtuner("forget", path, "--failed", check=False).stderr
+def test_failures_are_forgotten_by_number_or_all_and_what_cannot_be_is_said(command, tmp_path):
+    path = write_job(tmp_path, trials=4, fail="1", method="random", nap=0)
+    assert "there is no record" in command("forget", path, "--failed", check=False).stderr
     assert not (tmp_path / "quick.db").exists()
-    trimtuner("run", path, "-q")
-    spent = status(path)["spent_usd"]
+    command("run", path, "-q")
+    spent = status_of(command, path)["spent_usd"]
     for words, complaint in (
         ((), "say what to forget"),
         ((1, "--failed"), "say what to forget"),
         ((0,), "trial 0 succeeded"),
         ((9,), "there is no trial 9"),
     ):
-        refused = trimtuner("forget", path, *words, check=False)
+        refused = command("forget", path, *words, check=False)
         assert (refused.returncode, complaint in refused.stderr) == (2, True)
-    assert trimtuner("forget", path, 1, 1).stdout.startswith("forgotten: 1; their cost of ")
-    assert "trial 1 is forgotten already" in trimtuner("forget", path, 1, check=False).stderr
-    assert trimtuner("forget", path, "--failed").stdout == "there is no failure to forget\n"
-    assert status(path)["spent_usd"] == spent
-    trimtuner("run", path, "-q")
+    assert command("forget", path, 1, 1).stdout.startswith("forgotten: 1; their cost of ")
+    assert "trial 1 is forgotten already" in command("forget", path, 1, check=False).stderr
+    assert command("forget", path, "--failed").stdout == "there is no failure to forget\n"
+    assert status_of(command, path)["spent_usd"] == spent
+    command("run", path, "-q")
     assert sorted(starts(tmp_path)) == [0, 1, 2, 3, 4]
     assert_sound(path)
 
 
-def test_a_job_file_that_differs_from_its_record_is_said_wherever_it_is_judged_by(tmp_path):
-    path = write_job(tmp_path, trials=3)
-    trimtuner("run", path, "-q")
+def test_a_job_file_that_differs_from_its_record_is_said_wherever_it_is_judged_by(command, tmp_path):
+    path = write_job(tmp_path, trials=3, method="trimtuner-dt", nap=0)
+    command("run", path, "-q")
     path.write_text(path.read_text().replace("cost <= 1 USD", "cost <= 2 USD"))
     difference = "constraints.cost.at_most: was 1.0, is 2.0"
-    found = trimtuner("validate", path, "--json", check=False)
+    found = command("validate", path, "--json", check=False)
     told = json.loads(found.stdout)
     assert (found.returncode, told["is_valid"], told["differs_from_record"]) == (2, False, [difference])
-    assert "not ready to run" in trimtuner("validate", path, check=False).stdout
-    for command in ("status", "best", "trials", "explain"):
-        assert f"warning: the job file differs from its record ({difference})" in trimtuner(command, path).stderr
-    for command in ("status", "best"):
-        assert json.loads(trimtuner(command, path, "--json").stdout)["differs_from_record"] == [difference]
+    assert "not ready to run" in command("validate", path, check=False).stdout
+    for verb in ("status", "best", "trials", "explain"):
+        assert f"warning: the job file differs from its record ({difference})" in command(verb, path).stderr
+    for verb in ("status", "best"):
+        assert json.loads(command(verb, path, "--json").stdout)["differs_from_record"] == [difference]
     for name in ("a.html", "a.md"):
-        assert difference in trimtuner("report", path, "-o", tmp_path / name).stderr
+        assert difference in command("report", path, "-o", tmp_path / name).stderr
         assert "the job file differs from its record" in (tmp_path / name).read_text()
 
 
-def test_what_may_change_without_a_new_study_is_no_difference(tmp_path):
-    path = write_job(tmp_path, trials=2)
-    trimtuner("run", path, "-q")
-    changes = {"trials": 3, "money": "4 USD", "timeout": "30s", "nap": 0.01, "parallel": 2}
+def test_what_may_change_without_a_new_study_is_no_difference(command, tmp_path):
+    path = write_job(tmp_path, trials=2, method="trimtuner-dt", nap=0)
+    command("run", path, "-q")
+    changes = {"trials": 3, "money": "4 USD", "timeout": "30s", "nap": 0.01, "parallel": 2, "method": "trimtuner-dt"}
     write_job(tmp_path, **changes)
-    assert json.loads(trimtuner("validate", path, "--json").stdout)["differs_from_record"] == []
-    assert "differs" not in trimtuner("run", path).stderr
+    assert json.loads(command("validate", path, "--json").stdout)["differs_from_record"] == []
+    assert "differs" not in command("run", path).stderr
     assert len(look_at(path).history.outcomes) == 3
 
 
-def test_the_ways_on_from_another_problem_work_as_they_are_written(tmp_path):
-    path = write_job(tmp_path, trials=3)
-    trimtuner("run", path, "-q")
+def test_the_ways_on_from_another_problem_work_as_they_are_written(command, tmp_path):
+    path = write_job(tmp_path, trials=3, nap=0)
+    command("run", path, "-q")
     path.write_text(path.read_text().replace("cost <= 1 USD", "cost <= 2 USD"))
-    refused = trimtuner("run", path, check=False)
+    refused = command("run", path, check=False)
     assert refused.returncode == 2
-    assert refused.stderr in trimtuner("validate", path, check=False).stdout.replace("error: ", "trimtuner: ")
+    assert refused.stderr in command("validate", path, check=False).stdout.replace("error: ", "trimtuner: ")
     lines = [line.strip() for line in refused.stderr.splitlines() if line.startswith("    ")]
     copy, run, export, take_in, learn = lines
     shell = f'trimtuner() {{ {sys.executable} -m trimtuner "$@"; }}; set -e; {copy}; {export}; {take_in}; {run} -q'
@@ -368,8 +389,8 @@ def test_the_ways_on_from_another_problem_work_as_they_are_written(tmp_path):
     learning = tmp_path / "job-3.yaml"
     text = new.read_text().replace("name: quick-2", "name: quick-3").replace("seed: 1", f"seed: 1, {learn}")
     learning.write_text(text)
-    trimtuner("run", learning, "-q")
-    assert "learns from quick (3 measurements)" in trimtuner("explain", learning).stdout
+    command("run", learning, "-q")
+    assert "learns from quick (3 measurements)" in command("explain", learning).stdout
 
 
 @pytest.mark.parametrize(
@@ -380,31 +401,31 @@ def test_the_ways_on_from_another_problem_work_as_they_are_written(tmp_path):
         ("cost <= 1 USD", "latency <= 1", "latency was not measured"),
     ],
 )
-def test_what_cannot_be_judged_by_the_job_file_is_an_error_and_no_traceback(tmp_path, old, new, why):
-    path = write_job(tmp_path, trials=2)
-    trimtuner("run", path, "-q")
+def test_what_cannot_be_judged_by_the_job_file_is_an_error_and_no_traceback(command, tmp_path, old, new, why):
+    path = write_job(tmp_path, trials=2, method="trimtuner-dt", nap=0)
+    command("run", path, "-q")
     path.write_text(path.read_text().replace(old, new))
-    for command in ("status", "best", "report"):
-        refused = trimtuner(command, path, check=False)
+    for verb in ("status", "best", "report"):
+        refused = command(verb, path, check=False)
         assert (refused.returncode, why in refused.stderr, "Traceback" in refused.stderr) == (2, True, False)
-    assert len(json.loads(trimtuner("trials", path, "--json").stdout)) == 2
-    assert len(trimtuner("export", path).stdout.splitlines()) == 3
+    assert len(json.loads(command("trials", path, "--json").stdout)) == 2
+    assert len(command("export", path).stdout.splitlines()) == 3
 
 
-def test_run_begins_with_what_validate_warns_of_even_where_it_is_quiet(tmp_path):
-    path = write_job(tmp_path, trials=1, method="random")
+def test_run_begins_with_what_validate_warns_of_even_where_it_is_quiet(command, tmp_path):
+    path = write_job(tmp_path, trials=1, method="random", nap=0)
     path.write_text(path.read_text().replace("train.py", "trian.py"))
     warning = f"run.command: there is no file 'trian.py' in {tmp_path}"
-    done = trimtuner("run", path, "-q", check=False)
+    done = command("run", path, "-q", check=False)
     assert done.stderr.splitlines()[0] == f"warning: {warning}"
-    told = json.loads(trimtuner("run", path, "--json", check=False).stdout)
+    told = json.loads(command("run", path, "--json", check=False).stdout)
     assert told["warnings"] == [warning]
 
 
-def test_what_cannot_run_is_refused_before_anything_is_written(tmp_path):
+def test_what_cannot_run_is_refused_before_anything_is_written(command, tmp_path):
     path = write_job(tmp_path, trials=1)
     path.write_text(path.read_text().replace("  timeout:", "  working_directory: nowhere\n  timeout:"))
-    refused = trimtuner("run", path, check=False)
+    refused = command("run", path, check=False)
     assert refused.returncode == 2
     assert "run.working_directory: there is no folder" in refused.stderr
     assert not (tmp_path / "quick.db").exists()

@@ -63,10 +63,7 @@ class Findings:
     @classmethod
     def of(cls, job: Job, environment: Mapping[str, str] | None = None) -> Findings:
         """``environment`` is where secrets are looked for (by name only), os.environ by default."""
-        worst = WorstCase.of(job)
-        errors = errors_of(job, None if worst is None else worst.cheapest)
-        at_hand = os.environ if environment is None else environment
-        warnings = warnings_of(job, None if worst is None else worst.dearest, at_hand)
+        errors, warnings = _checked(job, os.environ if environment is None else environment)
         try:
             differing = tuple(one_printable_line(one) for one in differences_from_record(job))
         except TrimTunerError as error:  # such as a server that is out of reach from here
@@ -76,11 +73,17 @@ class Findings:
 
 
 def require_valid(job: Job) -> tuple[str, ...]:
-    """What to warn of before the job is run; an error where it cannot be run as it is."""
-    found = Findings.of(job)
-    if found.errors:
-        raise InputError("\n".join([*found.errors, ways_on(job)] if found.differing else found.errors))
-    return found.warnings
+    """What to warn of before the job is run; an error where it cannot be run. Its record is for the run to compare."""
+    errors, warnings = _checked(job, os.environ)
+    if errors:
+        raise InputError("\n".join(errors))
+    return warnings
+
+
+def _checked(job: Job, environment: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    worst = WorstCase.of(job)
+    errors = errors_of(job, None if worst is None else worst.cheapest)
+    return errors, warnings_of(job, None if worst is None else worst.dearest, environment)
 
 
 def validation(job: Job, environment: Mapping[str, str] | None = None) -> dict[str, Json]:
