@@ -1,0 +1,356 @@
+"""Through every surface as a user would call it; what is told must be true, and the same wherever it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import io
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+import httpx
+import pytest
+
+from journeys.choices import Journey, has_prices
+from journeys.making import TRIALS, TRIALS_BEFORE, write_journey
+from trimtuner.errors import NoAnswer, TrimTunerError
+from trimtuner.front.cli import main
+from trimtuner.front.dashboard import renderer
+from trimtuner.front.dashboard.app import Dashboard
+from trimtuner.front.look import Look
+from trimtuner.front.studies import JobStudy
+from trimtuner.problem.history import History
+from trimtuner.tuning import tuner
+from trimtuner.views.catalogue import DRAWN, VIEWS
+
+OK, REFUSED, NO_ANSWER, INTERRUPTED = 0, 2, 3, 130
+FAULTS = ("Traceback", "could not be shown", "the display failed", "being read")
+FORMATS = ("bash", "skypilot", "kubernetes", "sagemaker")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command said, and how it ended."""
+
+    words: tuple[str, ...]
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> dict:
+        return json.loads(self.out)
+
+
+def call(folder: Path, *words: object, codes: tuple[int, ...] = (OK,)) -> Answer:
+    """One command in this process: what a user would see of it, without the second that Python takes to start."""
+    told, complained, code = io.StringIO(), io.StringIO(), OK
+    typed = tuple(map(str, words))
+    with (
+        chdir(folder),
+        redirect_stdout(told),
+        redirect_stderr(complained),
+        patch.object(sys, "argv", ["trimtuner", *typed]),
+    ):
+        try:
+            main()
+        except SystemExit as leaving:
+            code = leaving.code if isinstance(leaving.code, int) else OK if leaving.code is None else 1
+        except Exception:
+            traceback.print_exc(file=complained)
+            code = 1
+    gc.collect()  # as the end of a process would: a server has places for some hundred connections
+    answer = Answer(typed, code, told.getvalue(), complained.getvalue())
+    for fault in FAULTS:
+        assert fault not in answer.out + answer.err, answer
+    assert code in codes, answer
+    return answer
+
+
+def walk(folder: Path, journey: Journey, storage: str | None, other_storage: str | None) -> None:
+    """The whole journey."""
+    path = write_journey(folder, journey, storage)
+    assert "ready to run" in call(folder, "validate", path).out
+    assert call(folder, "validate", path, "--json").json()["is_valid"]
+    _first_run(folder, path, journey)
+    _edit(path, lambda job: {**job, "budget": {**job["budget"], "trials": TRIALS}})
+    resumed = _redirected(folder, path)
+    code = _expected(path)
+    assert resumed.code == code, resumed
+    assert code == OK or journey["failures"] != "none"
+    _look_everywhere(folder, path, journey, code)
+    _page(path)
+    if code == OK:
+        _into_another(folder, path, journey, other_storage)
+    _by_python(path, code)
+    _same_trials(path, journey)
+    nothing_left(folder)
+
+
+def _expected(path: Path) -> int:
+    """Whether there is an answer: as soon as anything was measured."""
+    return OK if Look.at(JobStudy.at(path)).history.measurements else NO_ANSWER
+
+
+def _edit(path: Path, change) -> None:
+    path.write_text(
+        json.dumps(change(json.loads(path.read_text(encoding="utf-8"))), ensure_ascii=False), encoding="utf-8"
+    )
+
+
+# -- runs ------------------------------------------------------------------------------------------------------------
+
+
+class Terminal:
+    """``trimtuner run`` with a terminal of its own."""
+
+    def __init__(self, folder: Path, path: Path) -> None:
+        self._ours, theirs = pty.openpty()
+        command = [sys.executable, "-m", "trimtuner", "run", path.name]
+        self.process = subprocess.Popen(command, cwd=folder, stdout=theirs, stderr=theirs, env=environment())
+        os.close(theirs)
+        self._shown: list[bytes] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                part = os.read(self._ours, 65536)
+            except OSError:  # nobody has it open any more
+                return
+            if not part:
+                return
+            self._shown.append(part)
+
+    def wait(self) -> Answer:
+        code = self.process.wait()
+        self._reader.join()
+        os.close(self._ours)
+        return Answer(("run",), code, b"".join(self._shown).decode("utf-8", "replace"), "")
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TERM": "xterm", "COLUMNS": "120"}
+
+
+def _first_run(folder: Path, path: Path, journey: Journey) -> None:
+    run = Terminal(folder, path)
+    how = str(journey["interruption"])
+    if how in ("interrupt", "twice", "kill"):
+        _wait_for_trials(folder, path, run, 2)
+        run.process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGINT)
+        if how == "twice":
+            time.sleep(0.1)  # two signals at once would be one
+            run.process.send_signal(signal.SIGINT)
+    answer = run.wait()
+    for fault in FAULTS:
+        assert fault not in answer.out, answer
+    ended = {"kill": (-signal.SIGKILL,), "twice": (INTERRUPTED, OK, NO_ANSWER)}.get(how)
+    assert answer.code in (ended or (_expected(path),)), answer
+    if how == "edited":
+        _edited(folder, path)
+
+
+def _wait_for_trials(folder: Path, path: Path, run: Terminal, count: int) -> None:
+    """Until so many have begun, or the run has ended by itself."""
+    while run.process.poll() is None:
+        if _begun(folder, path) >= count:
+            return
+        time.sleep(0.02)
+
+
+def _begun(folder: Path, path: Path) -> int:
+    ran = folder / "ran.txt"
+    if ran.exists():
+        return len(ran.read_text().splitlines())
+    try:  # played from a table: nothing is run that could leave a trace
+        return len(JobStudy.at(path).open_to_read()[1].attempts())
+    except TrimTunerError:
+        return 0
+
+
+def _edited(folder: Path, path: Path) -> None:
+    """Other limits in the file than in the record: every command says so, and none goes on as if nothing were."""
+    before = path.read_text(encoding="utf-8")
+    _edit(path, lambda job: {**job, "constraints": [*job["constraints"], "time <= 19s"]})
+    refused = call(folder, "validate", path, codes=(REFUSED,))
+    assert "constraints" in refused.out, refused
+    assert "constraints" in call(folder, "run", path, codes=(REFUSED,)).err
+    assert "differs" in call(folder, "status", path).err
+    path.write_text(before, encoding="utf-8")
+
+
+def _redirected(folder: Path, path: Path) -> Answer:
+    command = [sys.executable, "-m", "trimtuner", "run", path.name]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment(), check=False)
+    answer = Answer(("run",), done.returncode, done.stdout, done.stderr)
+    for fault in FAULTS:
+        assert fault not in answer.out + answer.err, answer
+    return answer
+
+
+# -- looks -----------------------------------------------------------------------------------------------------------
+
+
+def _look_everywhere(folder: Path, path: Path, journey: Journey, code: int) -> None:
+    status = call(folder, "status", path, "--json").json()
+    shown = call(folder, "status", path).out
+    assert "no run at work" in shown
+    trials = call(folder, "trials", path, "--json").json()
+    call(folder, "trials", path)
+    _add_up(path, journey, status, trials)
+    best = call(folder, "best", path, "--json", codes=(code,))
+    call(folder, "best", path, codes=(code,))
+    if code == OK:
+        told = best.json()
+        assert {name: told[name] for name in status["recommendation"]} == status["recommendation"]
+        for form in FORMATS:
+            call(folder, "best", path, "--format", form, codes=(OK, REFUSED))
+        within = (OK, NO_ANSWER) if journey["goal"] == "trade-off" else (OK, REFUSED, NO_ANSWER)
+        call(folder, "best", path, "--within", "0.001", codes=within)
+    assert (status["recommendation"] is None) == (code == NO_ANSWER)
+    call(folder, "explain", path)
+    for number in (0, len(trials) - 1):
+        call(folder, "explain", path, number)
+    call(folder, "report", path, "--output", "report.html")
+    assert all(fault not in (folder / "report.html").read_text(encoding="utf-8") for fault in FAULTS)
+    call(folder, "report", path, "--output", "-")
+    for view in DRAWN:
+        call(folder, "report", path, "--view", view, "--output", f"{view}.svg", codes=(OK, REFUSED))
+
+
+def _add_up(path: Path, journey: Journey, status: dict, trials: list) -> None:
+    """Counts and money are the same wherever they are told, and every cent is in the ledger."""
+    look = Look.at(JobStudy.at(path))
+    kinds = {"ok": "succeeded", "forgotten": "forgotten"}
+    states = Counter(kinds.get(row["state"].split()[0], "failed") for row in trials)
+    assert status["trials"] == {name: states[name] for name in ("succeeded", "failed", "forgotten")} | {"running": 0}
+    charges = sum(entry.nanos for entry in look.view.ledger() if entry.kind == "charge")
+    assert round(status["spent_usd"] * 1e9) == charges == sum(round(row["cost"] * 1e9) for row in trials)
+    assert status["reserved_usd"] == 0.0
+    assert (status["spent_usd"] > 0.0) == has_prices(journey["machines"])
+    assert status["budget_usd"] is None or status["spent_usd"] <= status["budget_usd"]
+    assert [row["trial"] for row in trials] == list(range(len(trials)))
+    counted = [row for row in trials if row["state"] != "preempted" and not row["state"].startswith("forgotten")]
+    assert len(counted) <= TRIALS
+    places = Counter(json.dumps([row["config"], row["fraction"]]) for row in counted)
+    assert set(places.values()) <= {1}
+
+
+def _page(path: Path) -> None:
+    """Every section answered, none pending; the worker is a thread here, so that it need not start."""
+    with patch.object(renderer, "_new_pool", _Threads):
+        dashboard = Dashboard([JobStudy.at(path)])
+        try:
+            asyncio.run(_ask_the_page(dashboard))
+        finally:
+            dashboard.close()
+            renderer._watched.cache_clear()  # of a worker that would have ended
+
+
+class _Threads(ThreadPoolExecutor):
+    _processes: dict = {}  # noqa: RUF012  (what the renderer ends when it closes)
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+
+async def _ask_the_page(dashboard: Dashboard) -> None:
+    transport = httpx.ASGITransport(app=dashboard.app())
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        while True:
+            state = (await client.get("/study/0/state")).json()
+            assert state["trouble"] == ""
+            if None not in state["views"].values():
+                break
+            await asyncio.sleep(0.05)
+        assert state["said"].startswith("no run at work"), state
+        for view in VIEWS:
+            answer = await client.get(f"/study/0/view/{view.name}")
+            assert answer.status_code == 200
+            assert len(answer.text) > 10
+            assert all(fault not in answer.text for fault in FAULTS), (view.name, answer.text)
+        for address in ("/study/0", "/study/0/trial/0", "/study/0/trials?below=2"):
+            assert (await client.get(address)).status_code == 200
+
+
+def _into_another(folder: Path, path: Path, journey: Journey, storage: str | None) -> None:
+    """What is exported can be imported, to the last digit, and once only."""
+    other = write_journey(folder, journey, storage, "another")
+    for form in ("csv", "json"):
+        exported = call(folder, "export", path, "--format", form).out
+        (folder / f"x.{form}").write_text(exported, encoding="utf-8")
+    count = len(Look.at(JobStudy.at(path)).history.measurements)
+    assert f"{count} measurements added, 0 known already" in call(folder, "import", other, "x.csv").out
+    assert f"0 measurements added, {count} known already" in call(folder, "import", other, "x.json").out
+    assert call(folder, "export", other).out == call(folder, "export", path).out
+    call(folder, "best", other)
+
+
+def _by_python(path: Path, code: int) -> None:
+    """The same record from Python: the same recommendation, every picture, and what a notebook shows."""
+    study, _ = JobStudy.at(path).open_to_read()
+    shown = study._repr_html_()
+    assert all(fault not in shown for fault in FAULTS), shown
+    if code == NO_ANSWER:
+        with pytest.raises(NoAnswer):
+            study.recommend()
+        return
+    best = call(path.parent, "best", path, "--json").json()
+    found = study.recommend()
+    assert dict(found.config) == best["config"]
+    assert {name: one.mean for name, one in found.estimates.items()} == pytest.approx(
+        {name: one["mean"] for name, one in best["estimates"].items()}
+    )
+    for view in DRAWN:
+        try:
+            assert study.plot(view).svg.startswith("<svg")
+        except NoAnswer as error:
+            assert f"no picture of '{view}'" in str(error)  # noqa: PT017
+
+
+def _same_trials(path: Path, journey: Journey) -> None:
+    """One at a time, each trial is the one that the history before it asks for: the last, and one amid the rest."""
+    if journey["parallel"] != 1 or journey["failures"] == "all" or journey["interruption"] in ("twice", "kill"):
+        return
+    look = Look.at(JobStudy.at(path))
+    outcomes = sorted(look.history.outcomes, key=lambda outcome: outcome.trial.number)
+    for number in {TRIALS_BEFORE, len(outcomes) - 1} & set(range(len(outcomes))):
+        before = History(tuple(outcomes[:number]), (), number)
+        asked, ran = tuner.ask(look.study.problem, look.study.recipe, before, look.study.seed), outcomes[number].trial
+        assert (dict(asked.config), asked.fraction) == (dict(ran.config), ran.fraction)
+
+
+def nothing_left(folder: Path) -> None:
+    """No process of ours works in the folder, or names it, but for those that are about to leave."""
+    while left := _at_work_in(folder):
+        time.sleep(0.1)  # the test's own time-out is what ends this
+    assert not left
+
+
+def _at_work_in(folder: Path) -> list[str]:
+    found = []
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit() or int(process.name) == os.getpid():
+            continue
+        try:
+            words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            is_there = Path(os.readlink(process / "cwd")).is_relative_to(folder)
+        except OSError:
+            continue
+        if is_there or str(folder) in words:
+            found.append(words)
+    return found
