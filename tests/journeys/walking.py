@@ -228,8 +228,8 @@ def _look_everywhere(folder: Path, path: Path, journey: Journey, code: int) -> N
     call(folder, "report", path, "--output", "report.html")
     assert all(fault not in (folder / "report.html").read_text(encoding="utf-8") for fault in FAULTS)
     call(folder, "report", path, "--output", "-")
-    for view in DRAWN:
-        call(folder, "report", path, "--view", view, "--output", f"{view}.svg", codes=(OK, REFUSED))
+    call(folder, "report", path, "--view", "spend", "--output", "spend.svg")
+    call(folder, "report", path, "--view", "curves", "--output", "curves.png", codes=(OK, REFUSED))
 
 
 def _add_up(path: Path, journey: Journey, status: dict, trials: list) -> None:
