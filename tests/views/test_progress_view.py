@@ -52,7 +52,7 @@ def test_money_is_what_had_ended_when_the_trial_was_asked():
     )
     view = progress(searched(0, 0, 0, attempts=attempts, now=200.0))
     assert [moment.usd for moment in view.moments] == [0.0, 0.0, 2.0, 7.0]
-    assert [moment.seconds for moment in view.moments] == [0.0, 20.0, 40.0, 100.0]
+    assert [moment.seconds for moment in view.moments] == [0.0, 20.0, 40.0, 60.0]  # at rest since the last end
 
 
 def test_of_a_method_that_writes_none_down_the_best_measured_within_the_limits_stands_in():

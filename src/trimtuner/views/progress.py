@@ -109,7 +109,8 @@ class _Clock:
         self._ends = [end for end, _ in ends]
         self._paid = [0.0, *accumulate(usd for _, usd in ends)]
         self._begin = min(self._asked.values(), default=0.0)
-        self._now = subject.now
+        # Of a search at rest, the hours since then are not its own.
+        self._now = subject.now if subject.history.pending or not ends else ends[-1][0]
         self._outcomes = subject.history.outcomes
 
     def asking(self, number: int) -> tuple[float, float]:
