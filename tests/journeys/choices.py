@@ -155,14 +155,14 @@ _RULES: list[tuple[tuple[str, ...], Callable[..., bool]]] = [
     (("parameters", "machines"), lambda parameters, machines: parameters != "configs" or machines in ("none", "one")),
     (("parameters", "size"), lambda parameters, size: parameters != "configs" or size != "millions"),
     # The table that a replay plays: numbers in lists and two machines, one metric, nothing fails or varies.
-    (("engine", "parameters"), lambda engine, parameters: engine == "local" or parameters == "list"),
-    (("engine", "machines"), lambda engine, machines: engine == "local" or machines == "own"),
-    (("engine", "size"), lambda engine, size: engine == "local" or size == "hundreds"),
-    (("engine", "goal"), lambda engine, goal: engine == "local" or goal != "loss"),
-    (("engine", "limits"), lambda engine, limits: engine == "local" or limits in ("none", "cost", "time")),
-    (("engine", "shares"), lambda engine, shares: engine == "local" or shares != "snapshots"),
-    (("engine", "failures"), lambda engine, failures: engine == "local" or failures == "none"),
-    (("engine", "noise"), lambda engine, noise: engine == "local" or noise == "none"),
+    (("engine", "parameters"), lambda engine, parameters: engine != "replay" or parameters == "list"),
+    (("engine", "machines"), lambda engine, machines: engine != "replay" or machines == "own"),
+    (("engine", "size"), lambda engine, size: engine != "replay" or size == "hundreds"),
+    (("engine", "goal"), lambda engine, goal: engine != "replay" or goal != "loss"),
+    (("engine", "limits"), lambda engine, limits: engine != "replay" or limits in ("none", "cost", "time")),
+    (("engine", "shares"), lambda engine, shares: engine != "replay" or shares != "snapshots"),
+    (("engine", "failures"), lambda engine, failures: engine != "replay" or failures == "none"),
+    (("engine", "noise"), lambda engine, noise: engine != "replay" or noise == "none"),
 ]
 _RULES_ABOUT = {name: [rule for rule in _RULES if name in rule[0]] for name in CHOICES}
 _MOST_BOUND_FIRST = sorted(

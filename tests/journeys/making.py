@@ -95,7 +95,7 @@ def job_of(journey: Journey, storage: str | None, name: str) -> dict[str, object
     names = space.get("parameters") or ("kind", "number")
     words = [*(f"{one}={{{one}}}" for one in names), "fraction={fraction}", "trial={trial}"]
     is_interrupted = journey["interruption"] in ("interrupt", "twice", "kill")
-    engine = {"type": "local"} if journey["engine"] == "local" else {"type": "replay", "table": "digits", "pace": 100}
+    played = {"table": "digits", "pace": 100} if journey["engine"] == "replay" else {}
     money = {"money": "5 USD"} if has_prices(journey["machines"]) else {}
     job = {
         "name": name,
@@ -113,7 +113,7 @@ def job_of(journey: Journey, storage: str | None, name: str) -> dict[str, object
                 "NOISE": journey["noise"],
             },
         },
-        "engine": {**engine, "parallel": journey["parallel"]},
+        "engine": {"type": journey["engine"], **played, "parallel": journey["parallel"]},
         "search": {"method": method_of(journey["method"], journey["goal"], journey["limits"]), "seed": SEED},
     }
     return job if storage is None else {**job, "storage": storage}

@@ -50,6 +50,15 @@ def test_a_journey(seed, number, tmp_path, request, monkeypatch):
         walked(rows(seed)[number], tmp_path, request, monkeypatch)
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("ray")  # a cluster of its own each: two at once would be too much
+@pytest.mark.parametrize("number", range(FEW))
+def test_a_journey_on_ray(number, tmp_path, request, monkeypatch):
+    pytest.importorskip("ray")
+    here = (row for row in covering(SEEDS[0]) if row["engine"] == "local")
+    walked({**next(islice(here, number, None)), "engine": "ray"}, tmp_path, request, monkeypatch)
+
+
 def test_the_rows_of_every_run_hold_every_choice():
     short = list(islice(covering(SEEDS[0]), FEW))
     assert all(is_allowed(row) for row in short)
