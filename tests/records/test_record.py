@@ -403,7 +403,7 @@ def told(draw, one):
     return Outcome(one, tuple(measured), None, cost, draw(st.none() | st.floats(0, 1e6)))
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])  # every place is a new one
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])  # every place is a new one
 @given(st.data())
 def test_the_history_is_that_of_a_study_in_memory(new_place, data):
     place = new_place()
