@@ -463,13 +463,13 @@ def test_a_run_goes_on_on_another_node_when_one_is_killed_under_it(place: Place)
 
 
 def test_a_killed_driver_is_resumed_and_no_trial_runs_twice(place: Place) -> None:
-    job = Job.written(place.path / "job", on_cluster(place), "small", trials=6, nap=1.5)
-    running = job.run_until_started(3)
+    job = Job.written(place.path / "job", on_cluster(place), "small", trials=4, nap=1.5)
+    running = job.run_until_started(2)
     running.kill()
     running.communicate()
     job.finish()
-    job.assert_sound(6)
-    assert sorted(job.ran()) == [f"{trial}-1" for trial in range(6)]
+    job.assert_sound(4)
+    assert sorted(job.ran()) == [f"{trial}-1" for trial in range(4)]
     job.assert_nothing_runs()
 
 
@@ -537,7 +537,7 @@ def test_a_cluster_of_our_own_listens_on_loopback_outlives_the_driver_and_goes_w
     tmp_path: Path,
 ) -> None:
     before = set(processes_of_own_clusters())
-    job = Job.written(tmp_path / "job", "{type: ray, parallel: 2}", "small", trials=5, nap=2.0)
+    job = Job.written(tmp_path / "job", "{type: ray, parallel: 2}", "small", trials=3, nap=2.0)
     running = job.run_until_started(1)
     wait_until(lambda: len(listening_addresses(set(processes_of_own_clusters()) - before)) > 5)
     ours = set(processes_of_own_clusters()) - before
@@ -549,8 +549,8 @@ def test_a_cluster_of_our_own_listens_on_loopback_outlives_the_driver_and_goes_w
     time.sleep(1.0)
     assert ours & set(processes_of_own_clusters())
     job.finish()
-    job.assert_sound(5)
-    assert sorted(job.ran()) == [f"{trial}-1" for trial in range(5)]
+    job.assert_sound(3)
+    assert sorted(job.ran()) == [f"{trial}-1" for trial in range(3)]
     job.assert_nothing_runs()
     wait_until(lambda: set(processes_of_own_clusters()) <= before)
     assert not any(token.exists() for token in tokens)

@@ -454,7 +454,7 @@ def _known_failures(history):
     return [one.trial.number for one in history.outcomes if one.failed is not None and not one.is_forgotten]
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])  # every place is a new one
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])  # every place is a new one
 @given(st.data())
 def test_the_history_is_that_of_a_study_in_memory(new_place, data):
     place = new_place()
