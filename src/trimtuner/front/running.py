@@ -95,6 +95,7 @@ class _Display:
                 self._shown.say(
                     f"the display failed; the run goes on and is told in plain lines. {words_instead(error)}"
                 )
+                show(self._shown)
 
 
 class _Shown(Protocol):
