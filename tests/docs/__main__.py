@@ -12,10 +12,10 @@ sys.path[:0] = [str(TESTS / "docs"), str(TESTS)]
 
 from needs import POSTGRES, missing  # noqa: E402
 from page import Page, PageFault, read_page  # noqa: E402
-from quick_commands import quick_commands  # noqa: E402
 from running import run_page  # noqa: E402
 
 from postgres_server import find_binaries, running_server  # noqa: E402
+from quick_commands import quick_commands  # noqa: E402
 
 
 def main(names: list[str]) -> int:

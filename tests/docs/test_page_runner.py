@@ -11,8 +11,9 @@ from expecting import Command, commands_of, is_as_expected
 from needs import missing
 from page import PageFault, parse_page
 from pip_stand_in import main as pip
-from quick_commands import quick_commands
 from running import run_page
+
+from quick_commands import quick_commands
 
 JOB = """\
 ```yaml title="job.yaml"

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from needs import POSTGRES, missing
 from page import PageFault, read_page
-from quick_commands import quick_commands
 from running import run_page
+
+from quick_commands import quick_commands
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pages show the local engine, which is for Linux")
 
