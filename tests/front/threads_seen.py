@@ -70,7 +70,9 @@ def pages(of: JobStudy) -> None:
             time.sleep(0.05)
     finally:
         renderer.close()
-    assert not any(one.trouble for one in shown.rendered.values())
+    assert {one.state for effort, one in shown.rendered.items() if effort != "facts"} == {
+        str(shown.watched.view.version())
+    }
 
 
 def texts(of: JobStudy) -> None:

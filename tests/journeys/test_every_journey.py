@@ -1,6 +1,6 @@
 """Studies made of every two choices that can meet, each through every surface: where two things meet, they break.
 
-``pytest "tests/journeys/test_journeys.py::test_a_journey[0-17]"`` repeats one; a failure prints what was chosen.
+``pytest "tests/journeys/test_every_journey.py::test_a_journey[0-17]"`` repeats one; a failure prints what was chosen.
 """
 
 from __future__ import annotations
