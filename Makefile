@@ -6,6 +6,7 @@ VENV_PEERS := .venv-peers
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+export PYTHONDONTWRITEBYTECODE =  # tests start hundreds of processes; each would compile everything anew
 
 .PHONY: help demo test check unit soak bench peers docs dist release clean
 .DEFAULT_GOAL := help

@@ -3,6 +3,7 @@
 And a PostgreSQL server for those that need one: one a process, started when first asked for.
 """
 
+import gc
 import importlib.util
 from collections.abc import Iterator
 
@@ -13,6 +14,12 @@ from postgres_server import NOT_HERE, PostgresServer, find_binaries, running_ser
 
 settings.register_profile("trimtuner", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("trimtuner")
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: no collection of garbage need look through all of it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
