@@ -33,12 +33,12 @@ def why_no_browser() -> str | None:
 
 
 @contextmanager
-def browser() -> Iterator[Browser]:
+def browser(*flags: str) -> Iterator[Browser]:
     """Chromium, without a window."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=_chromium(), args=_FLAGS)
+        running = playwright.chromium.launch(executable_path=_chromium(), args=[*_FLAGS, *flags])
         try:
             yield running
         finally:

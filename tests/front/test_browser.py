@@ -4,11 +4,13 @@ import json
 import sys
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from jobs import start, trimtuner, write_job
 
 from benchmarks.browser import browser, dashboard, why_no_browser
+from trimtuner.front.studies import JobStudy
 from trimtuner.views.catalogue import VIEWS
 from waiting import PATIENCE_SECONDS
 
@@ -41,10 +43,24 @@ engine: {{type: local}}
 search: {{method: random, seed: 1}}
 """
 
+EVIL_NAMES = [
+    "--host-resolver-rules=MAP *.example 127.0.0.1",  # as whoever owns a name may answer for it
+    "--disable-features=LocalNetworkAccessChecks",  # this browser's own guard; others have none
+]
+READ = """addresses => Promise.all(addresses.map(address => fetch(address, {credentials: "include"}).then(
+    async answer => `${answer.status} ${await answer.text()}`, String)))"""
+SEND = """([address, token]) => {
+    document.body.innerHTML = "<form method=post><input name=form_token></form>";
+    const form = document.forms[0];
+    form.action = address;
+    form.form_token.value = token;
+    form.submit();
+}"""
+
 
 @pytest.fixture(scope="module")
 def running():
-    with browser() as found:
+    with browser(*EVIL_NAMES) as found:
         yield found
 
 
@@ -228,6 +244,35 @@ def test_without_the_token_the_browser_is_refused_and_with_it_the_page_works(pag
         assert TOKEN not in page.url
         assert page.evaluate("document.cookie") == ""
         assert page.locator("h1").inner_text() == "quick"
+
+
+@pytest.mark.parametrize("words", [["--allow-stop"], ["--allow-stop", "--no-token"]], ids=" ".join)
+def test_a_page_elsewhere_reads_nothing_and_stops_nothing_under_whatever_name(page, job, words):
+    """In the browser of somebody who is looking at the page, with the token and without."""
+    page.route("**/evil", lambda route: route.fulfill(body="<body>", content_type="text/html"))
+    view = JobStudy.at(job).open_to_read()[1]
+    before = view.version()
+    paths = ["/", "/study/0", "/study/0/state", "/study/0/log/0", "/study/0/trial/0", "/login", "/static/live.js"]
+    with dashboard(job, *words) as address:
+        page.goto(address)
+        form_token = page.locator("[name=form_token]").get_attribute("value")  # even if it had been found out
+        port = urlsplit(address).port
+        own = f"http://localhost:{port}"
+        for name in ("evil.example", "a{b.evil.example"):
+            page.goto(f"http://{name}:{port}/evil")  # and from now on the name leads to us
+            for answer in page.evaluate(READ, paths):
+                assert answer.startswith("403 this page does not answer to the name")
+            assert _status_of_form(page, f"http://{name}:{port}/study/0/stop", form_token) == 403
+            page.goto(f"http://{name}:8000/evil")
+            assert set(page.evaluate(READ, [own + path for path in paths])) == {"TypeError: Failed to fetch"}
+            assert _status_of_form(page, f"{own}/study/0/stop", form_token) in (401, 403)
+    assert (view.version(), view.stop_requested(before)) == (before, False)
+
+
+def _status_of_form(page, address, token):
+    with page.expect_navigation() as sent:
+        page.evaluate(SEND, [address, token])
+    return sent.value.status
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import re
+import socket
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from jobs import trimtuner, write_job
 httpx = pytest.importorskip("httpx")
 pytest.importorskip("starlette", reason="starlette is not installed; install trimtuner[dashboard]")
 
-from trimtuner.front.dashboard.access import is_loopback  # noqa: E402
+from benchmarks.browser import dashboard as running_dashboard  # noqa: E402
+from trimtuner.errors import InputError  # noqa: E402
+from trimtuner.front.dashboard.access import own_hosts  # noqa: E402
 from trimtuner.front.dashboard.app import Dashboard  # noqa: E402
 from trimtuner.front.dashboard.command import job_files  # noqa: E402
 from trimtuner.front.studies import JobStudy  # noqa: E402
@@ -32,8 +35,8 @@ def job(tmp_path_factory):
 
 
 @contextmanager
-def serving(*paths, token=None):
-    dashboard = Dashboard([JobStudy.at(path) for path in paths], token)
+def serving(*paths, token=None, **options):
+    dashboard = Dashboard([JobStudy.at(path) for path in paths], token, **options)
     try:
         yield dashboard
     finally:
@@ -49,6 +52,14 @@ def ask(app, *addresses, method="GET", base=LOCAL, **options):
         return answers[-1]
 
     return asyncio.run(asking())
+
+
+def first_line_of_answer(port, *hosts, path="/study/0/state"):
+    """What the server says to exactly these headers; a client of the library would put them right."""
+    lines = [f"GET {path} HTTP/1.1", *(f"Host: {host}" for host in hosts), "Connection: close", "", ""]
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall("\r\n".join(lines).encode())
+        return connection.makefile("rb").readline().decode()
 
 
 def version_of(job):
@@ -137,20 +148,77 @@ def test_what_is_not_there_is_not_found(job, address):
         assert ask(app, address).status_code == 404
 
 
-@pytest.mark.parametrize("host", ["http://evil.example", "http://192.0.2.1:8080", "http://localhost.evil.example"])
-def test_another_name_for_this_machine_is_refused(job, host):
-    with serving(job) as dashboard:
-        for address in ("/", "/study/0", "/study/0/log/0", "/static/live.js"):
-            answer = ask(dashboard.app(), address, base=host)
+@pytest.fixture(scope="module")
+def open_port(job):
+    """A server that asks for no token: only its rules for names keep other pages out."""
+    with running_dashboard(job, "--no-token") as address:
+        yield int(re.fullmatch(r"http://localhost:(\d+)/", address)[1])
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        *(
+            ["a{b.evil.example"],
+            ["a{b.evil.example:PORT"],
+            ["evil.example"],
+            ["evil.example:PORT"],
+            [""],
+            [":PORT"],
+            [],
+        ),
+        *(["localhost.evil.example:PORT"], ["localhost@evil.example"], ["localhost:PORT@evil.example"]),
+        *(["evil.example@localhost:PORT"], ["localhost.:PORT"], ["127.0.0.1:1"], ["localhost"], ["[::1"], ["::1:PORT"]),
+        *(["localhost:PORT, evil.example"], ["localhost:PORT", "evil.example"], ["localhost:PORT", "localhost:PORT"]),
+        *(["evil.example", "localhost:PORT"], ["localhost:PORT/"], ["localhost:0PORT"], ["192.0.2.1:PORT"]),
+    ],
+    ids=" and ".join,
+)
+def test_what_is_not_exactly_a_name_and_the_port_of_ours_is_refused(open_port, hosts):
+    sent = [host.replace("PORT", str(open_port)) for host in hosts]
+    for path in ("/study/0/state", "/login", "/static/live.js", "/none"):
+        assert first_line_of_answer(open_port, *sent, path=path).split()[1] in ("400", "403")
+
+
+@pytest.mark.parametrize("host", ["localhost:PORT", "127.0.0.1:PORT", "[::1]:PORT", "LocalHost:PORT"])
+def test_the_names_of_this_machine_with_the_port_are_answered(open_port, host):
+    assert first_line_of_answer(open_port, host.replace("PORT", str(open_port))).split()[1] == "200"
+
+
+def test_unless_told_otherwise_it_demands_the_token_in_the_link_that_it_prints(job):
+    with running_dashboard(job) as link, httpx.Client(follow_redirects=True) as client:
+        base, token = re.fullmatch(r"(http://localhost:\d+)/login\?token=([\w-]{32})", link).groups()
+        assert client.get(f"{base}/study/0").status_code == 401
+        shown = client.get(link)
+        assert (shown.status_code, str(shown.url)) == (200, f"{base}/study/0")
+        assert token not in shown.text
+
+
+def test_a_foreign_name_is_refused_with_the_token_too_and_told_the_way_on(job):
+    with serving(job, token=TOKEN) as dashboard:
+        app = dashboard.app()
+        for address in ("/", "/study/0", "/study/0/log/0", "/static/live.js", f"/login?token={TOKEN}", "/none"):
+            answer = ask(app, address, base="http://evil.example", headers={"Authorization": f"Bearer {TOKEN}"})
             assert answer.status_code == 403
-            assert "quick" not in answer.text
+            assert "--allow-host" in answer.text
+            assert "set-cookie" not in answer.headers
 
 
 def test_without_the_token_nothing_is_answered(job):
     with serving(job, token=TOKEN) as dashboard:
         app = dashboard.app()
-        addresses = ["/", "/studies", "/study/0", "/study/0/state", "/study/0/log/0", "/static/page.js"]
-        for headers in ({}, {"Cookie": "trimtuner=wrong"}, {"Authorization": "Bearer wrong"}, {"Cookie": "trimtuner="}):
+        addresses = [
+            "/",
+            "/studies",
+            "/study/0",
+            "/study/0/state",
+            "/study/0/log/0",
+            "/static/page.js",
+            "/none",
+            "/login/",
+        ]
+        wrong = [{"Cookie": "trimtuner-80=wrong"}, {"Cookie": "trimtuner-80="}, {"Authorization": "Bearer wrong"}]
+        for headers in ({}, *wrong, {"Cookie": f"trimtuner-81={TOKEN}"}):
             for address in addresses:
                 answer = ask(app, address, headers=headers)
                 assert answer.status_code == 401
@@ -159,16 +227,18 @@ def test_without_the_token_nothing_is_answered(job):
         assert ask(app, "/login").status_code == 401
 
 
-def test_with_the_token_the_page_is_had_from_any_name_and_the_cookie_is_for_no_script(job):
-    with serving(job, token=TOKEN) as dashboard:
+def test_with_the_token_the_page_is_had_and_the_cookie_is_for_no_script_and_for_one_port(job):
+    with serving(job, token=TOKEN, hosts=("localhost:8081", "machine.example")) as dashboard:
         app = dashboard.app()
-        answer = ask(app, f"/login?token={TOKEN}", base="http://machine.example")
-        assert (answer.status_code, answer.headers["location"]) == (303, "/")
-        cookie = answer.headers["set-cookie"].lower()
-        assert "httponly" in cookie
-        assert "samesite=strict" in cookie
-        assert ask(app, f"/login?token={TOKEN}", "/study/0", base="http://machine.example").status_code == 200
-        assert ask(app, "/study/0", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+        for base, name in (("http://localhost:8081", "trimtuner-8081"), ("http://machine.example", "trimtuner-80")):
+            answer = ask(app, f"/login?token={TOKEN}", base=base)
+            assert (answer.status_code, answer.headers["location"]) == (303, "/")
+            cookie = answer.headers["set-cookie"].lower()
+            assert cookie.startswith(f"{name}=")
+            assert "httponly" in cookie
+            assert "samesite=strict" in cookie
+            assert ask(app, f"/login?token={TOKEN}", "/study/0", base=base).status_code == 200
+            assert ask(app, "/study/0", base=base, headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
 
 
 def test_a_page_that_only_reads_has_no_way_to_change_anything(job):
@@ -191,6 +261,9 @@ def test_the_button_to_stop_works_from_its_own_page_only(job):
         refused = [
             {"data": {"form_token": token}},
             {"data": {"form_token": token}, "headers": {"Origin": "http://evil.example"}},
+            {"data": {"form_token": token}, "headers": {"Origin": "http://evil.example", "Host": "evil.example"}},
+            {"data": {"form_token": token}, "headers": {"Origin": "http://localhost:8888"}},
+            {"data": {"form_token": token}, "headers": {"Origin": "null"}},
             {"data": {"form_token": "wrong"}, "headers": {"Origin": LOCAL}},
             {"headers": {"Origin": LOCAL}},
         ]
@@ -241,9 +314,49 @@ def test_a_short_token_and_an_empty_folder_are_refused(job, tmp_path):
     assert (done.returncode, "there is no job file in the folder" in done.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", ""])  # noqa: S104
+def test_only_this_machine_goes_without_a_token(job, host):
+    done = trimtuner("dashboard", job, "--no-token", "--host", host, "--port", "0", check=False)
+    assert (done.returncode, "leave out --no-token" in done.stderr, done.stdout) == (2, True, "")
+
+
+def test_a_token_and_none_contradict_each_other(job):
+    done = trimtuner("dashboard", job, "--no-token", "--token", TOKEN, check=False)
+    assert (done.returncode, "leave out one of them" in done.stderr) == (2, True)
+
+
+LOOPBACK = {"localhost:8080", "127.0.0.1:8080", "[::1]:8080"}
+
+
 @pytest.mark.parametrize(
-    ("host", "is_own"),
-    [("127.0.0.1", True), ("::1", True), ("[::1]", True), ("localhost", True), ("0.0.0.0", False), ("machine", False)],  # noqa: S104
+    ("host", "address", "further_names", "hosts"),
+    [
+        ("127.0.0.1", "127.0.0.1", [], LOOPBACK),
+        ("127.1", "127.0.0.1", [], LOOPBACK | {"127.1:8080"}),
+        ("0:0:0:0:0:0:0:1", "::1", [], LOOPBACK),
+        ("192.0.2.7", "192.0.2.7", [], {"192.0.2.7:8080"}),
+        ("[2001:DB8::7]", "2001:db8::7", [], {"[2001:db8::7]:8080"}),
+        ("Machine", "192.0.2.7", [], {"machine:8080", "192.0.2.7:8080"}),
+        ("localhost", "127.0.0.1", ["localhost:9000"], LOOPBACK | {"localhost:9000"}),
+        ("localhost", "127.0.0.1", ["Proxy.example"], LOOPBACK | {"proxy.example", "proxy.example:8080"}),
+    ],
 )
-def test_only_addresses_of_this_machine_go_without_a_token(host, is_own):
-    assert is_loopback(host) == is_own
+def test_the_names_that_are_answered_to_are_those_that_it_listens_under_and_those_allowed(
+    host, address, further_names, hosts
+):
+    assert own_hosts(host, address, 8080, further_names) == hosts
+
+
+def test_the_usual_port_may_be_left_out():
+    usual = {"192.0.2.7", "192.0.2.7:80"}
+    assert own_hosts("192.0.2.7", "192.0.2.7", 80, []) == usual
+
+
+def test_on_all_addresses_it_answers_to_what_this_machine_is_called():
+    assert own_hosts("0.0.0.0", "0.0.0.0", 8080, []) >= LOOPBACK | {f"{socket.gethostname().lower()}:8080"}  # noqa: S104
+
+
+@pytest.mark.parametrize("name", ["", "http://proxy.example", "a{b", "*", "me@proxy.example", "proxy.example:", "::1"])
+def test_what_is_no_name_cannot_be_allowed(name):
+    with pytest.raises(InputError, match="write it as in an address"):
+        own_hosts("localhost", "127.0.0.1", 8080, [name])

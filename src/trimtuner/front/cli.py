@@ -309,24 +309,34 @@ def report(
 @app.command()
 def dashboard(
     jobs: Annotated[list[Path], typer.Argument(help="Job files, or folders that hold them.", metavar="JOB...")],
-    host: Annotated[
-        str, typer.Option(help="The address to listen on; other than this machine's own demands a token.")
-    ] = ("127.0.0.1"),
+    host: Annotated[str, typer.Option(help="The address to listen on; others can reach 0.0.0.0.")] = "127.0.0.1",
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="0: a free one. [default: 8080, if it is free]")
     ] = None,
     token: Annotated[
         str | None,
-        typer.Option(envvar="TRIMTUNER_DASHBOARD_TOKEN", help="Who has it may look. Made up where one is needed."),
+        typer.Option(envvar="TRIMTUNER_DASHBOARD_TOKEN", help="Who has it may look. [default: a new one]"),
+    ] = None,
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="Let all of this machine look; not for an address that others can reach.")
+    ] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:PORT]", help="A further name that it is opened by: of a proxy, a tunnel, a network."
+        ),
     ] = None,
     allow_stop: Annotated[
         bool, typer.Option("--allow-stop", help="Add a button that asks a study to start no more trials.")
     ] = False,
 ) -> None:
     """A page that shows studies as they go on. It reads their records, and changes nothing unless allowed to."""
-    from trimtuner.front.dashboard.command import Listening, serve, serve_with_stop
+    from trimtuner.front.dashboard.command import Listening, new_token, serve, serve_with_stop
 
-    at = Listening(host, port, token)
+    if no_token and token is not None:
+        raise InputError("--no-token, and a token (--token or TRIMTUNER_DASHBOARD_TOKEN): leave out one of them")
+    may_look = None if no_token else new_token() if token is None else token
+    at = Listening(host, port, may_look, allow_host or ())
     if allow_stop:
         serve_with_stop(jobs, at)
     else:

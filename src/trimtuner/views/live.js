@@ -6,11 +6,12 @@
   const base = study ? `/study/${study.dataset.number}` : "";
   const shown = new Map(); // view -> version on the page
   let reading = null; // of the rows that are not on the page yet
+  const NO_ACCESS = "no access: open the link that trimtuner dashboard printed last";
   const PAUSE = 1500; // milliseconds between looks; a page in the background looks less often
 
   async function answerOf(address, options) {
     const answer = await fetch(address, options);
-    if (!answer.ok) throw new Error(answer.status === 401 || answer.status === 403 ? "no access" : String(answer.status));
+    if (!answer.ok) throw new Error(answer.status === 401 || answer.status === 403 ? NO_ACCESS : String(answer.status));
     return answer;
   }
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.convertors import IntegerConvertor, register_url_convertor
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from trimtuner.front.dashboard.access import HEADERS, LOCAL, Access
+from trimtuner.front.dashboard.access import LOCAL, LOGIN, Access, Guarded
 from trimtuner.front.dashboard.pages import home_page, stop_form, studies_table, study_page
 from trimtuner.front.dashboard.renderer import Renderer, Shown, goal_of
 from trimtuner.front.studies import JobStudy
@@ -40,46 +41,40 @@ register_url_convertor("number", _ShortNumber())
 class Dashboard:
     """Studies by number; names are only ever shown."""
 
-    def __init__(self, jobs: Sequence[JobStudy], token: str | None = None, hosts: Sequence[str] = LOCAL) -> None:
+    def __init__(self, jobs: Sequence[JobStudy], token: str | None = None, hosts: Collection[str] = LOCAL) -> None:
         self._shown = [Shown(of.job.name, of.job.path, of) for of in jobs]
         self._access = Access(token, hosts)
         self._renderer = Renderer()
 
     def app(self) -> Starlette:
         """What a server serves: nothing in it changes anything."""
-        return Starlette(routes=self._routes(self._study))
+        return self._app(self._routes(self._study))
 
     def app_that_may_stop(self) -> Starlette:
         """The same, with a button that asks a study to start no more trials."""
-        stop = Route("/study/{number:number}/stop", self._guarded(self._of(self._stop)), methods=["POST"])
-        return Starlette(routes=[*self._routes(self._study_with_button), stop])
+        stop = Route("/study/{number:number}/stop", self._of(self._stop), methods=["POST"])
+        return self._app([*self._routes(self._study_with_button), stop])
 
     def close(self) -> None:
         """End what works for it."""
         self._renderer.close()
 
+    def _app(self, routes: list[Route]) -> Starlette:
+        return Starlette(routes=routes, middleware=[Middleware(Guarded, access=self._access)])
+
     def _routes(self, study: StudyHandler) -> list[Route]:
         return [
-            Route("/", self._guarded(self._home)),
-            Route("/login", self._login),
-            Route("/studies", self._guarded(self._studies)),
-            Route("/static/{name}", self._guarded(self._static)),
-            Route("/study/{number:number}", self._guarded(self._of(study))),
-            Route("/study/{number:number}/state", self._guarded(self._of(self._state))),
-            Route("/study/{number:number}/view/{view}", self._guarded(self._of(self._view))),
-            Route("/study/{number:number}/trials", self._guarded(self._of(self._trials))),
-            Route("/study/{number:number}/trial/{trial:number}", self._guarded(self._of(self._trial))),
-            Route("/study/{number:number}/log/{trial:number}", self._guarded(self._of(self._log))),
+            Route("/", self._home),
+            Route(LOGIN, self._login),
+            Route("/studies", self._studies),
+            Route("/static/{name}", self._static),
+            Route("/study/{number:number}", self._of(study)),
+            Route("/study/{number:number}/state", self._of(self._state)),
+            Route("/study/{number:number}/view/{view}", self._of(self._view)),
+            Route("/study/{number:number}/trials", self._of(self._trials)),
+            Route("/study/{number:number}/trial/{trial:number}", self._of(self._trial)),
+            Route("/study/{number:number}/log/{trial:number}", self._of(self._log)),
         ]
-
-    def _guarded(self, handler: Handler) -> Handler:
-        async def guarded(request: Request) -> Response:
-            refused = self._access.refusal(request)
-            response = refused if refused is not None else await handler(request)
-            response.headers.update(HEADERS)
-            return response
-
-        return guarded
 
     def _of(self, handler: StudyHandler) -> Handler:
         async def of_study(request: Request) -> Response:
@@ -91,9 +86,7 @@ class Dashboard:
         return of_study
 
     async def _login(self, request: Request) -> Response:
-        response = self._access.login(request)
-        response.headers.update(HEADERS)
-        return response
+        return self._access.login(request)
 
     async def _home(self, _request: Request) -> Response:
         if len(self._shown) == 1:

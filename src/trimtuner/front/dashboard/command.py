@@ -7,8 +7,10 @@ import signal
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from trimtuner.errors import InputError
 from trimtuner.front.studies import JobStudy
@@ -23,15 +25,21 @@ DEFAULT_PORT = 8080
 
 @dataclass(frozen=True)
 class Listening:
-    """Where the page is to be had, and by whom."""
+    """Where the page is to be had, and by whom: under which further names, and without a token by this machine only."""
 
     host: str
-    port: int | None = None
-    token: str | None = None
+    port: int | None
+    token: str | None
+    further_names: Sequence[str] = ()
+
+
+def new_token() -> str:
+    """What nobody guesses."""
+    return secrets.token_urlsafe(24)
 
 
 def serve(paths: Sequence[Path], at: Listening) -> None:
-    """Serve until interrupted; an address that others can reach demands a token, made where none is given."""
+    """Serve until interrupted; an address that others can reach demands a token."""
     _serve(paths, at, lambda dashboard: dashboard.app())
 
 
@@ -44,23 +52,26 @@ def _serve(paths: Sequence[Path], at: Listening, app_of: Callable[[Dashboard], S
     try:
         import uvicorn
 
-        from trimtuner.front.dashboard.access import is_loopback
+        from trimtuner.front.dashboard.access import own_hosts, written
         from trimtuner.front.dashboard.app import Dashboard
     except ModuleNotFoundError as error:
         raise InputError(f"the dashboard needs {error.name!r}; pip install 'trimtuner[dashboard]'") from None
     jobs = [JobStudy.at(path) for path in job_files(paths)]
-    is_open, token = not is_loopback(at.host), at.token
-    if is_open and token is None:
-        token = secrets.token_urlsafe(24)
-    if token is not None and len(token) < 16:
+    if at.token is not None and len(at.token) < 16:
         raise InputError("a token of less than 16 characters is guessed; leave it out, and one is made")
     with _bound(at.host, at.port) as listening:
-        host = _shown_host(at.host) if is_open else "localhost"
-        address = f"http://{host}:{listening.getsockname()[1]}/{f'login?token={token}' if token else ''}"
-        print(f"{'1 study' if len(jobs) == 1 else f'{len(jobs)} studies'} at {address}", flush=True)
+        address, port = listening.getsockname()[:2]
+        is_open = not ip_address(address).is_loopback
+        if is_open and at.token is None:
+            raise InputError(f"others can reach {at.host}: leave out --no-token, or leave out --host")
+        dashboard = Dashboard(jobs, at.token, own_hosts(at.host, address, port, at.further_names))
+        login = "" if at.token is None else f"login?token={quote(at.token, safe='')}"
+        link = f"http://{_shown_host(written(at.host), address)}:{port}/{login}"
+        print(f"{'1 study' if len(jobs) == 1 else f'{len(jobs)} studies'} at {link}", flush=True)
         if is_open:
             print("anybody who has this address with its token can read these studies; it is not encrypted", flush=True)
-        dashboard = Dashboard(jobs, token)
+        elif at.token is None:
+            print("without a token, all users and programs of this machine can read these studies", flush=True)
         config = uvicorn.Config(app_of(dashboard), log_level="warning", access_log=False, server_header=False)
         # The server passes the signal on when it has ended; the worker is to be ended after it.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -114,5 +125,7 @@ def _bound(host: str, port: int | None) -> socket.socket:
     raise AssertionError("unreachable")
 
 
-def _shown_host(host: str) -> str:
-    return socket.gethostname() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104
+def _shown_host(host: str, address: str) -> str:
+    if address == "127.0.0.1":
+        return "localhost"
+    return socket.gethostname() if ip_address(address).is_unspecified else host
