@@ -7,6 +7,7 @@ calls it, that ends as it would. Only its imports were done before. The program 
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import select
@@ -58,6 +59,8 @@ def serve(path: str) -> None:
     """Wait for commands; returns in a process of its own for each, which is all set up to run it."""
     for name in _PREPARED:
         import_module(name)
+    gc.collect()
+    gc.freeze()  # or every command would copy all of this when it first looks for garbage
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(16)

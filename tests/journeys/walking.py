@@ -81,6 +81,7 @@ def call(folder: Path, *words: object, codes: tuple[int, ...] = (OK,)) -> Answer
 
 def walk(folder: Path, journey: Journey, storage: str | None, other_storage: str | None) -> None:
     """The whole journey."""
+    gc.freeze()  # what other tests have left is looked through once, not after every command
     path = write_journey(folder, journey, storage)
     assert "ready to run" in call(folder, "validate", path).out
     assert call(folder, "validate", path, "--json").json()["is_valid"]
