@@ -25,6 +25,7 @@ pytest.importorskip("moto", reason="moto is not installed; install trimtuner[dev
 from aws_under_test import QUICK, REGION, settings
 from machine_room import OUR_PYTHON
 from mock_cloud import MockCloud, tags_of
+from under_test import SECRET
 
 from trimtuner.engines import protocol
 from trimtuner.engines.aws.engine import AwsEngine
@@ -53,7 +54,7 @@ class Bench:
     engines: list[AwsEngine] = field(default_factory=list)
 
     def engine(self, folder: str = "studies", pace: Pace = QUICK, **changes: object) -> AwsEngine:
-        made = AwsEngine(self.path / folder, replace(self.settings, **changes), pace)
+        made = AwsEngine(self.path / folder, SECRET, replace(self.settings, **changes), pace)
         self.engines.append(made)
         return made
 
@@ -129,7 +130,7 @@ def bench(cloud: MockCloud, tmp_path: Path) -> Iterator[Bench]:
     one = Bench(cloud, tmp_path, study, settings(cloud.subnet, cloud.ssh_config))
     yield one
     cloud.mend()
-    sweeper = AwsEngine(tmp_path / "sweeper", one.settings, QUICK)
+    sweeper = AwsEngine(tmp_path / "sweeper", SECRET, one.settings, QUICK)
     left = sweeper.find(study)
     for found in left:
         sweeper.stop(found.handle)

@@ -20,7 +20,7 @@ def this_process() -> Owner:
 
 
 def is_alive(owner: Owner) -> bool:
-    """Whether the process still runs: by the system's own word where it can be seen, by its heartbeat elsewhere.    """
+    """Whether the process still runs: by the system's own word where it can be seen, by its heartbeat elsewhere."""
     where = processes.numbering()
     if where is not None and owner.pid_started.startswith(f"{where}:"):
         return _started(owner.pid) == owner.pid_started

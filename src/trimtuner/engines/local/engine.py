@@ -35,7 +35,7 @@ _NAME = re.compile(r"[0-9]{1,9}-[0-9]{1,9}")  # of an attempt's folder
 class LocalEngine:
     """Runs commands here. Any number of drivers, one after the other or at once, see the same.
 
-    What it remembers is only how long it has itself seen an attempt run: whatever becomes of the files, no less is told.
+    All that it remembers is how long it has itself seen an attempt run: whatever becomes of files, no less is told.
     """
 
     def __init__(self, secret: bytes, folders: Iterable[Path] = ()) -> None:

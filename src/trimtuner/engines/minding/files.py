@@ -16,7 +16,6 @@ import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict
 
@@ -82,12 +81,11 @@ def folder_at(path: Path, secret: bytes) -> Folder:
     return Folder(path, key_of(secret, int(trial), int(attempt)))
 
 
-@dataclass(frozen=True)
 class Folder:
     """The folder of one attempt, and the key to what is sealed in it."""
 
-    path: Path
-    key: bytes = field(repr=False)
+    def __init__(self, path: Path, key: bytes) -> None:
+        self.path, self.key = path, key
 
     def is_there(self) -> bool:
         """Whether it is a folder, and no link to one."""

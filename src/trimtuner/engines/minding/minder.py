@@ -1,9 +1,9 @@
 """The process that stays with one attempt: starts the command, writes down what it says, and ends all of it for sure.
 
 Started as ``python -m trimtuner.engines.minding.minder FOLDER LOCK [LIFELINE]``, with the key of the attempt as its
-input: what it writes down is sealed with it, and the command, which may write into the folder too, never sees it. It knows nothing of whoever started it
-and needs nobody: the time limit holds when the driver is long dead. Where it is given a lifeline, the reading end of a
-pipe, it ends the command when nobody holds the other end any more.
+input: what it writes down is sealed with it, and the command, which may write into the folder too, never sees it. It
+knows nothing of whoever started it and needs nobody: the time limit holds when the driver is long dead. Where it is
+given a lifeline, the reading end of a pipe, it ends the command when nobody holds the other end any more.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
-import json
 import os
 import select
 import signal

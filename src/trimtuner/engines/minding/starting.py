@@ -40,7 +40,9 @@ def has_begun(folder: Folder) -> bool:
     return folder.get(files.BEGUN) is not None or folder.get(files.END) is not None
 
 
-def begin(record: LaunchRecord, folder: Folder, lock: int, added: Mapping[str, str], lifeline: int | None = None) -> None:
+def begin(
+    record: LaunchRecord, folder: Folder, lock: int, added: Mapping[str, str], lifeline: int | None = None
+) -> None:
     """Write down what is to be done and start its minder; the caller holds the start lock.
 
     ``added`` (secrets, tags) joins what is handed on from here, and is written nowhere. When the other end of
