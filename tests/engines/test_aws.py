@@ -31,7 +31,7 @@ from trimtuner.engines import protocol
 from trimtuner.engines.aws.engine import AwsEngine
 from trimtuner.engines.aws.pace import Pace
 from trimtuner.engines.aws.settings import AwsSettings
-from trimtuner.engines.minding import processes
+from trimtuner.engines.minding import files, processes
 from trimtuner.engines.protocol import EngineTrouble, Launch, Machines, State
 from waiting import wait_until
 
@@ -446,7 +446,9 @@ def test_a_machine_that_shuts_down_tells_of_it_and_the_reason_is_asked_of_aws(be
     wait_until(lambda: len(engine.poll(handle).reports) == 1)
     (instance,) = bench.running()
     begun = next(bench.cloud.room.machine(instance.id).home.rglob("begun.json"))
-    os.kill(json.loads(begun.read_text())["pid"], signal.SIGTERM)
+    told = files.Folder(begun.parent, files.key_of(SECRET, 1, 1)).get(files.BEGUN)
+    assert told is not None
+    os.kill(int(str(told["pid"])), signal.SIGTERM)
     wait_until(begun.with_name("end.json").exists)
     looks = bench.looks()
     wait_until(lambda: bench.looks() >= looks + 3)
@@ -474,9 +476,12 @@ def test_machines_that_aws_has_long_forgotten_are_charged_as_long_as_they_can_ha
         process.kill()
     (instance,) = bench.instances()
     bench.cloud.room.end(instance, "Client.InstanceInitiatedShutdown")
-    note = bench.path / "studies" / bench.study / "1-1" / "rented-0-workers.json"
-    told = json.loads(note.read_text())
-    note.write_text(json.dumps({**told, "launched": told["launched"] - 86400.0}))
+    folder = files.folder_at(bench.path / "studies" / bench.study / "1-1", SECRET)
+    note = "rented-0-workers.json"
+    told = folder.get(note)
+    assert told is not None
+    (folder.path / note).unlink()
+    folder.put(note, {**told, "launched": float(str(told["launched"])) - 86400.0})
     bench.cloud.hide_instances(times=1000)
     engine = bench.engine()
     state = end_of(engine, f"{REGION}/{bench.study}/1-1")

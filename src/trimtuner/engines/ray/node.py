@@ -25,7 +25,7 @@ from trimtuner.engines.minding.parcel import unpack
 from trimtuner.engines.minding.starting import begin
 from trimtuner.engines.ray.orders import Handle, Key, Work
 
-_ENDED_AFTER_STOP_SECONDS = 15.0
+_ENDED_AFTER_STOP_SECONDS = 75.0  # after a restart of the node, silence alone tells that a minder is gone
 _UNUSED_FOR_SECONDS = 7 * 24 * 3600.0
 _LOOK_SECONDS = 0.05
 _RESCUE_LOCK = "rescue.lock"
