@@ -2,21 +2,19 @@
 
 import os
 import signal
+import subprocess
 import sys
 
-from side import NOTES
+import side
 
-program = "import sys; sys.path.insert(0, sys.argv[1]); import side; side.NOTES = sys.argv[2]; side.run_on()"
+PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); import side; side.NOTES = sys.argv[2]; side.run_on()"
 here = os.path.dirname(os.path.abspath(__file__))
 for _ in range(2):
     if os.fork() == 0:
-        os.setsid()
-        if os.fork() == 0:
-            os.execve(sys.executable, [sys.executable, "-c", program, here, NOTES], {})
+        words = [sys.executable, "-c", PROGRAM, here, side.NOTES]
+        subprocess.Popen(words, env={}, start_new_session=True)
         os._exit(0)
     os.wait()
-import side
-
 while side.count() < 2:
     pass
 os.kill(os.getppid(), signal.SIGKILL)
