@@ -105,7 +105,7 @@ def test_it_is_charged_ended_and_gone_and_the_study_goes_on(bench: Bench, name: 
     assert end.seconds >= ran
     assert [pid for pid, _ in seen if is_alive(pid)] == []
     assert resident_bytes() - before < MOST_GROWTH_BYTES
-    assert [one for one in bench.engine.find(bench.study) if one.is_running] == []
+    wait_until(lambda: not any(one.is_running for one in bench.engine.find(bench.study)))
     after = bench.end(bench.engine.start(bench.launch(2, "-c", HARMLESS, limit=60.0)))
     assert after.end is not None
     assert (after.end.kind, [dict(one.metrics) for one in after.reports]) == (None, [{"accuracy": 0.5}])
