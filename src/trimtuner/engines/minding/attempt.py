@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from trimtuner.engines.minding import files, processes
+from trimtuner.engines.minding import fence, files, processes
 from trimtuner.engines.minding.files import BegunRecord, EndRecord, LaunchRecord
 from trimtuner.engines.protocol import LOST, STOPPED, End, Report, State
 
@@ -90,14 +90,15 @@ class Attempt:
         return process if process is not None and is_same and process.is_alive else None
 
     def kill_rest(self) -> bool:
-        """Kill what is left of it, by its tags; whether there was anything."""
+        """Kill what is left of it, by its tags and inside its fence; whether there was anything."""
         rest = processes.living_processes_of(str(self.folder))
         for process in rest:
             processes.send(process, signal.SIGKILL)
+        is_any = fence.kill(str(self.folder)) or bool(rest)
         begun = self.begun()
-        if rest and begun is not None:
+        if is_any and begun is not None:
             files.write_beat(self.folder, time.monotonic() - begun["monotonic"])
-        return bool(rest)
+        return is_any
 
     def _close_if_unminded(self) -> End | None:
         if self.is_minded():
