@@ -65,6 +65,7 @@ def _of_job(job: Job) -> Iterator[Check]:
         from trimtuner.front.doctoring.on_ray import check_ray
 
         yield from check_ray(job, settings)
+        yield from check_fence() if settings.address is None else ()
     elif isinstance(settings, AwsSettings):
         yield from _of_aws(job, settings)
 

@@ -17,6 +17,7 @@ from trimtuner.engines.minding.environment import (
     record_of,
     secrets_and_tags,
 )
+from trimtuner.engines.minding.fence import Whose
 from trimtuner.engines.minding.minder import GRACE_SECONDS
 from trimtuner.engines.minding.processes import Tagged
 from trimtuner.engines.minding.starting import CannotBegin, begin, has_begun
@@ -71,7 +72,8 @@ class LocalEngine:
             running.setdefault(tagged.folder, []).append(tagged)
         held = {whose.folder: whose for whose in fence.held_attempts()}
         found = {attempt.handle: attempt for attempt in self._find_in_folders(running, held.keys())}
-        for one in (*held.values(), *(tagged for tagged, *_ in running.values())):
+        alive: list[Whose | Tagged] = [*held.values(), *(tagged for tagged, *_ in running.values())]
+        for one in alive:
             found.setdefault(one.folder, Found(one.study, one.trial, one.attempt, one.folder, is_running=True))
         return [attempt for attempt in found.values() if study is None or attempt.study == study]
 
