@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,27 @@ def test_what_escaped_ends_with_the_command(
     assert groups_of(handle) == []
 
 
+@pytest.mark.usefixtures("grouped")
+def test_what_escaped_is_ended_by_the_next_driver_when_driver_and_minder_were_killed(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    mark = f"mark-{tmp_path.name}-{os.getpid()}"
+    job = launch(tmp_path, "escape", mark, "rest")
+    given = {**asdict(job), "folder": str(job.folder), "working_directory": str(job.working_directory)}
+    words = [sys.executable, str(JOB.with_name("driver.py")), "under_test:make_local", "null", json.dumps(given)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True) as driver:
+        assert driver.stdout is not None
+        assert driver.stdout.readline() == "ready\n"
+        handle = driver.stdout.readline().strip()
+        wait_until((job.working_directory / "notes").exists)
+        kill_minder(handle)
+        driver.kill()
+    wait_until(lambda: not processes.living_processes_of(handle))
+    assert len(living(mark)) == 1
+    wait_until_ended(engine, handle)
+    assert living(mark) == []
+
+
 @pytest.mark.usefixtures("fenced")
 def test_stop_ends_what_escaped_though_the_minder_was_killed(engine: LocalEngine, tmp_path: Path) -> None:
     mark = f"mark-{tmp_path.name}-{os.getpid()}"
@@ -146,7 +168,7 @@ def test_a_fence_changes_nothing_about_how_an_end_is_told(engine: LocalEngine, t
 @pytest.mark.usefixtures("fenced")
 def test_a_command_that_cannot_be_started_leaves_no_fence(engine: LocalEngine, tmp_path: Path) -> None:
     job = launch(tmp_path, "leave", "0")
-    handle = engine.start(Launch(**{**vars(job), "command": ("no-such-program",)}))
+    handle = engine.start(replace(job, command=("no-such-program",)))
     wait_until_ended(engine, handle)
     assert not fence.kill(handle)
     assert groups_of(handle) == []
@@ -228,7 +250,8 @@ def test_a_group_that_says_it_is_anothers_is_believed_by_nobody(engine: LocalEng
     handle = start(engine, job)
     (group,) = groups_of(handle)
     assert handle in [one.folder for one in fence.held_attempts()]
-    for lie in (json.dumps([job.study, 1, 1, str(tmp_path / "study" / "2-1")]), "{", "[1]"):
+    others = json.dumps([job.study, 1, 1, str(tmp_path / "study" / "2-1")])
+    for lie in (others, "{", "[1]", "[" * 60_000, f'["{job.study}", 1e999, 1, "{handle}"]'):
         os.setxattr(group, "user.trimtuner", lie.encode())
         assert [one for one in fence.held_attempts() if one.study == job.study] == []
 

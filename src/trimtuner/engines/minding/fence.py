@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import hashlib
 import json
 import os
@@ -227,7 +228,7 @@ def _whose(path: str) -> Whose | None:
     try:
         study, trial, attempt, folder = json.loads(os.getxattr(path, _WHOSE))
         whose = Whose(str(study), int(trial), int(attempt), str(folder))
-    except (OSError, ValueError, TypeError):  # removed meanwhile, or not made by us
+    except (OSError, ValueError, TypeError, OverflowError, RecursionError):  # removed meanwhile, or not written by us
         return None
     return whose if os.path.basename(path) == _name_of_group(whose.folder) else None
 
@@ -237,8 +238,10 @@ def _is_populated(path: str) -> bool:
     try:
         with open(f"{path}/cgroup.events", encoding="ascii") as file:
             return "populated 1" in file.read()
-    except OSError:  # removed meanwhile, by which it was empty
-        return False
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENODEV):  # removed meanwhile, so it was empty
+            return False
+        raise
 
 
 def _remove(path: str) -> bool:
