@@ -6,11 +6,11 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from trimtuner.engines.minding import files, processes
+from trimtuner.engines.minding import fence, files, processes
 from trimtuner.engines.minding.attempt import Attempt
 from trimtuner.engines.minding.environment import (
     check_launch,
@@ -19,6 +19,7 @@ from trimtuner.engines.minding.environment import (
     record_of,
     secrets_and_tags,
 )
+from trimtuner.engines.minding.fence import Whose
 from trimtuner.engines.minding.files import Folder
 from trimtuner.engines.minding.minder import GRACE_SECONDS
 from trimtuner.engines.minding.processes import Tagged
@@ -82,11 +83,12 @@ class LocalEngine:
         running: dict[str, list[Tagged]] = {}
         for tagged in processes.tagged_processes():
             running.setdefault(tagged.folder, []).append(tagged)
-        found = {one.handle: one for one in self._find_in_folders(running)}
-        for handle, (tagged, *_) in running.items():
-            one = Found(tagged.study, tagged.trial, tagged.attempt, handle, is_running=True)
-            found.setdefault(handle, one)
-        return [one for one in found.values() if study is None or one.study == study]
+        held = {whose.folder: whose for whose in fence.held_attempts()}
+        found = {attempt.handle: attempt for attempt in self._find_in_folders(running, held.keys())}
+        alive: list[Whose | Tagged] = [*held.values(), *(tagged for tagged, *_ in running.values())]
+        for one in alive:
+            found.setdefault(one.folder, Found(one.study, one.trial, one.attempt, one.folder, is_running=True))
+        return [attempt for attempt in found.values() if study is None or attempt.study == study]
 
     def forget(self, handle: str) -> None:
         """Only what was seen of it; its folder stays, for whoever wants to read the log."""
@@ -98,14 +100,15 @@ class LocalEngine:
             self._attempts[handle] = Attempt(files.folder_at(Path(handle), self._secret))
         return self._attempts[handle]
 
-    def _find_in_folders(self, running: Mapping[str, list[Tagged]]) -> Iterator[Found]:
+    def _find_in_folders(self, running: Mapping[str, list[Tagged]], held: Collection[str]) -> Iterator[Found]:
         for path in sorted(path for folder in self._folders for path in folder.glob(f"*/{files.LAUNCH}")):
             if not _NAME.fullmatch(path.parent.name):
                 continue
             attempt, handle = self._attempt(str(path.parent)), str(path.parent)
             launch = attempt.launch()
             if launch is not None:  # else it is of another record
-                is_running = attempt.is_under_way() or _has_more_than_minder(attempt, running.get(handle, []))
+                is_more = handle in held or _has_more_than_minder(attempt, running.get(handle, []))
+                is_running = attempt.is_under_way() or is_more
                 yield Found(launch["study"], launch["trial"], launch["attempt"], handle, is_running)
 
 

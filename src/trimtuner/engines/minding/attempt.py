@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import cast
 
-from trimtuner.engines.minding import files, processes
+from trimtuner.engines.minding import fence, files, processes
 from trimtuner.engines.minding.files import BegunRecord, EndRecord, Folder, LaunchRecord
 from trimtuner.engines.minding.metrics import MOST_FILE_BYTES
 from trimtuner.engines.protocol import ENDED_WITHIN_SECONDS, LOST, STOPPED, TIMEOUT, End, Report, State
@@ -87,15 +87,16 @@ class Attempt:
         return process if process is not None and is_same and process.is_alive else None
 
     def kill_rest(self) -> bool:
-        """Kill what is left of it, by its tags; whether there was anything."""
+        """Kill what is left of it, by its tags and inside its fence; whether there was anything."""
         rest = processes.living_processes_of(str(self.folder.path))
         for process in rest:
             processes.send(process, signal.SIGKILL)
-        if rest:
+        is_any = fence.kill(str(self.folder.path)) or bool(rest)
+        if is_any:
             self.has_started()
             with suppress(OSError):  # for whoever closes it, if that is not us
                 self.folder.beat(self._seen_seconds)
-        return bool(rest)
+        return is_any
 
     def _settled(self) -> End | None:
         end = self.end()
@@ -151,6 +152,8 @@ class Attempt:
             self._gone_since = self._gone_since or time.monotonic()
             if time.monotonic() - self._gone_since > _PATIENCE_WITH_MINDER_SECONDS:
                 self.kill_rest()
+            return None
+        if self.kill_rest():  # what had left its parents and its tags behind
             return None
         seconds = min(self._ran(), self._most_seconds())
         return self.end() or End(LOST, f"its folder {str(self.folder.path)!r} is gone", seconds)

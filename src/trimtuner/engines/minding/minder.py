@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from trimtuner.engines.minding import files, processes
+from trimtuner.engines.minding import fence, files, processes
 from trimtuner.engines.minding.files import BegunRecord, EndRecord, Folder, LaunchRecord
 from trimtuner.engines.minding.metrics import Lines, Reports, metrics_of_file, metrics_of_output
 from trimtuner.engines.minding.output import Blotter, Log, MetricsFile
@@ -111,15 +111,18 @@ class _Minder:
         self._wake = _new_pipe()
         self._was_told_to_end = self._was_let_go = False
         self._ending: _Ending | None = None
+        self._whose = fence.Whose(launch["study"], launch["trial"], launch["attempt"], str(folder.path))
         self._next_beat = self._next_memory_check = started
         self._memory_kills = processes.kernel_memory_kills()
         self._listen_to_signals()
 
     def run(self) -> tuple[str | None, str]:
         """Run the command; the kind of its failure, if any, and words for it."""
+        held = fence.make(self._whose)
         try:
-            command = self._start_command()
+            command = self._start_command(held)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
+            held.kill()
             return _EXIT, f"the command could not be started: {error}"
         try:
             while not _has_ended(command):
@@ -128,18 +131,23 @@ class _Minder:
                 self._beat()
                 self._enforce_limits(command)
         finally:
-            self._kill_tree(command)  # whatever went wrong here, nothing goes on unminded
+            self._kill_tree(command, held)  # whatever went wrong here, nothing goes on unminded
         self._read_rest()
-        return self._verdict(command.returncode)
+        return self._verdict(held.code_of_command(command.returncode))
 
     def write_held_reports(self) -> None:
         """What was said and could not be written yet."""
         self._reports.write_held()
 
-    def _start_command(self) -> subprocess.Popen[bytes]:
+    def _start_command(self, held: fence.Fence) -> subprocess.Popen[bytes]:
         # Two pipes, since a progress bar on stderr without an end of line must not hide a metric on stdout.
         pipes = [self._new_output(), self._new_output()]
         minder, cores = os.getpid(), self._launch["cores"]
+
+        def prepare() -> None:
+            _prepare_command(minder, cores)
+            held.enter()
+
         try:
             return subprocess.Popen(  # noqa: S603  (running the user's command is the task; no shell reads it)
                 self._launch["command"],
@@ -149,7 +157,7 @@ class _Minder:
                 stdout=pipes[0],
                 stderr=pipes[1],
                 start_new_session=True,
-                preexec_fn=lambda: _prepare_command(minder, cores),
+                preexec_fn=prepare,
             )
         finally:
             for descriptor in pipes:
@@ -272,9 +280,9 @@ class _Minder:
         self._next_memory_check = begin + max(_TICK_SECONDS, 50 * (time.monotonic() - begin))
         return is_over
 
-    def _kill_tree(self, command: subprocess.Popen[bytes]) -> None:
+    def _kill_tree(self, command: subprocess.Popen[bytes], held: fence.Fence) -> None:
         """Kill until nothing is left, however long that takes: an end that is not confirmed is none."""
-        while tree := processes.living_descendants([os.getpid()]):
+        while (tree := processes.living_descendants([os.getpid()])) or held.kill():
             _kill_all(tree)
             self._beat()
             time.sleep(0.01)
@@ -328,7 +336,7 @@ def _leave_starter(folder: Path) -> None:
 def _prepare_command(minder: int, cores: list[int]) -> None:
     """Runs in the new process, just before it becomes the command."""
     _libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != minder:  # it died before we asked to die with it
+    if processes.parent_seen_from_proc() != minder:  # it died before we asked to die with it
         os._exit(1)
     if cores:
         os.sched_setaffinity(0, cores)

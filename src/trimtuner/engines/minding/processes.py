@@ -23,6 +23,7 @@ class Process(NamedTuple):
     parent: int
     started_ticks: int
     is_alive: bool
+    name: bytes = b""
 
 
 class Tagged(NamedTuple):
@@ -47,7 +48,14 @@ def read_process(pid: int) -> Process | None:
     fields = text[text.rindex(b")") + 2 :].split()
     state, threads = fields[0], int(fields[17])
     # A main thread may end before the others; then the process looks like a zombie and still works.
-    return Process(pid, int(fields[1]), int(fields[19]), is_alive=state not in (b"Z", b"X") or threads > 1)
+    is_alive = state not in (b"Z", b"X") or threads > 1
+    return Process(pid, int(fields[1]), int(fields[19]), is_alive, text[text.index(b"(") + 1 : text.rindex(b")")])
+
+
+def parent_seen_from_proc() -> int:
+    """Who has started the calling process, also where that is outside of its namespace and ``getppid`` is 0."""
+    myself = read_process(int(os.readlink("/proc/self")))
+    return 0 if myself is None else myself.parent
 
 
 def all_processes() -> list[Process]:
