@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from under_test import UnderTest
+from under_test import SECRET, UnderTest
 
 from trimtuner.engines.aws.engine import AwsEngine
 from trimtuner.engines.aws.pace import Pace
@@ -38,7 +38,7 @@ def aws(request: pytest.FixtureRequest, path: Path) -> UnderTest:
 
 
 def make_aws(argument: dict[str, str]) -> AwsEngine:
-    return AwsEngine(Path(argument["folder"]), settings(argument["subnet"], argument["ssh_config"]), QUICK)
+    return AwsEngine(Path(argument["folder"]), SECRET, settings(argument["subnet"], argument["ssh_config"]), QUICK)
 
 
 def settings(subnet: str, ssh_config: str | Path) -> AwsSettings:

@@ -18,7 +18,7 @@ import pytest
 import ray
 from ray._private.node import Node
 from ray.cluster_utils import Cluster
-from under_test import UnderTest
+from under_test import SECRET, UnderTest
 
 from trimtuner.engines.minding import processes
 from trimtuner.engines.ray.engine import RayEngine
@@ -60,7 +60,7 @@ class SmallCluster:
         return RaySettings(**{"address": self.address, "wait": 60.0, **changed})
 
     def engine(self, folder: Path, **changed: object) -> RayEngine:
-        return RayEngine(folder, self.settings(**changed))
+        return RayEngine(folder, SECRET, self.settings(**changed))
 
 
 @contextmanager
@@ -98,4 +98,4 @@ def ray_engine(request: pytest.FixtureRequest, path: Path) -> UnderTest:
 
 
 def make(argument: dict[str, str]) -> RayEngine:
-    return RayEngine(Path(argument["folder"]), RaySettings(address=argument["address"]))
+    return RayEngine(Path(argument["folder"]), SECRET, RaySettings(address=argument["address"]))

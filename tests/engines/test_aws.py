@@ -25,12 +25,13 @@ pytest.importorskip("moto", reason="moto is not installed; install trimtuner[dev
 from aws_under_test import QUICK, REGION, settings
 from machine_room import OUR_PYTHON
 from mock_cloud import MockCloud, tags_of
+from under_test import SECRET
 
 from trimtuner.engines import protocol
 from trimtuner.engines.aws.engine import AwsEngine
 from trimtuner.engines.aws.pace import Pace
 from trimtuner.engines.aws.settings import AwsSettings
-from trimtuner.engines.minding import processes
+from trimtuner.engines.minding import files, processes
 from trimtuner.engines.protocol import EngineTrouble, Launch, Machines, State
 from waiting import wait_until
 
@@ -53,7 +54,7 @@ class Bench:
     engines: list[AwsEngine] = field(default_factory=list)
 
     def engine(self, folder: str = "studies", pace: Pace = QUICK, **changes: object) -> AwsEngine:
-        made = AwsEngine(self.path / folder, replace(self.settings, **changes), pace)
+        made = AwsEngine(self.path / folder, SECRET, replace(self.settings, **changes), pace)
         self.engines.append(made)
         return made
 
@@ -129,7 +130,7 @@ def bench(cloud: MockCloud, tmp_path: Path) -> Iterator[Bench]:
     one = Bench(cloud, tmp_path, study, settings(cloud.subnet, cloud.ssh_config))
     yield one
     cloud.mend()
-    sweeper = AwsEngine(tmp_path / "sweeper", one.settings, QUICK)
+    sweeper = AwsEngine(tmp_path / "sweeper", SECRET, one.settings, QUICK)
     left = sweeper.find(study)
     for found in left:
         sweeper.stop(found.handle)
@@ -445,7 +446,9 @@ def test_a_machine_that_shuts_down_tells_of_it_and_the_reason_is_asked_of_aws(be
     wait_until(lambda: len(engine.poll(handle).reports) == 1)
     (instance,) = bench.running()
     begun = next(bench.cloud.room.machine(instance.id).home.rglob("begun.json"))
-    os.kill(json.loads(begun.read_text())["pid"], signal.SIGTERM)
+    told = files.Folder(begun.parent, files.key_of(SECRET, 1, 1)).get(files.BEGUN)
+    assert told is not None
+    os.kill(int(str(told["pid"])), signal.SIGTERM)
     wait_until(begun.with_name("end.json").exists)
     looks = bench.looks()
     wait_until(lambda: bench.looks() >= looks + 3)
@@ -473,9 +476,12 @@ def test_machines_that_aws_has_long_forgotten_are_charged_as_long_as_they_can_ha
         process.kill()
     (instance,) = bench.instances()
     bench.cloud.room.end(instance, "Client.InstanceInitiatedShutdown")
-    note = bench.path / "studies" / bench.study / "1-1" / "rented-0-workers.json"
-    told = json.loads(note.read_text())
-    note.write_text(json.dumps({**told, "launched": told["launched"] - 86400.0}))
+    folder = files.folder_at(bench.path / "studies" / bench.study / "1-1", SECRET)
+    note = "rented-0-workers.json"
+    told = folder.get(note)
+    assert told is not None
+    (folder.path / note).unlink()
+    folder.put(note, {**told, "launched": float(str(told["launched"])) - 86400.0})
     bench.cloud.hide_instances(times=1000)
     engine = bench.engine()
     state = end_of(engine, f"{REGION}/{bench.study}/1-1")

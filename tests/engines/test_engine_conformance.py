@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -321,6 +322,26 @@ def test_nothing_that_a_command_leaves_behind_goes_on_when_it_ends(minded: Bench
     assert state.end.kind is None
     assert len(minded.pids()) == 3
     assert not any(is_alive(pid) for pid in minded.pids())
+
+
+def words_of_processes() -> set[bytes]:
+    lines = set()
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            lines.add((place / "cmdline").read_bytes())
+    return lines
+
+
+@pytest.mark.parametrize("then", ["leave", "rest"])
+def test_a_grandchild_without_our_session_and_tags_is_dead_when_the_end_is_told(minded: Bench, then: str) -> None:
+    mark = f"escaped-{os.getpid()}-{minded.path.name}"
+    handle = minded.start(minded.launch("escape", mark, then))
+    wait_until(minded.notes)
+    if then == "rest":
+        assert f"{mark}\x00300\x00".encode() in words_of_processes()
+        minded.engine.stop(handle)
+    minded.end(handle)
+    assert f"{mark}\x00300\x00".encode() not in words_of_processes()
 
 
 def test_stop_ends_the_whole_family(running: Bench) -> None:

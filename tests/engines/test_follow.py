@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from trimtuner.engines.minding import files, follow
-from trimtuner.engines.minding.files import EndRecord
+from trimtuner.engines.minding.files import EndRecord, Folder
 from trimtuner.engines.minding.output import HEAD_BYTES, Log
 
 
@@ -19,13 +19,14 @@ def test_a_log_that_is_cut_several_times_between_two_looks_arrives_as_it_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cuts: int
 ) -> None:
     """The file that replaces the one that replaced the first is often given the first one's number."""
-    files.write_once(tmp_path / files.BEGUN, {"host": "elsewhere"})
-    files.write_beat(tmp_path, 0.0)
-    shouting = shout(tmp_path, cuts)
+    folder = Folder(tmp_path, b"key")
+    folder.put(files.BEGUN, {"numbering": "elsewhere"})
+    folder.beat(0.0)
+    shouting = shout(folder, cuts)
     # Its own clock only: threads of other tests sleep, too.
     monkeypatch.setattr(follow, "time", SimpleNamespace(sleep=lambda _: next(shouting), monotonic=time.monotonic))
     received = bytearray()
-    for news in follow.follow(tmp_path, 0):
+    for news in follow.follow(folder, 0):
         if news.log and news.log_from == 0:
             received.clear()
         received[news.log_from :] = news.log
@@ -34,9 +35,9 @@ def test_a_log_that_is_cut_several_times_between_two_looks_arrives_as_it_ends(
     assert received.endswith(b"last words\n")
 
 
-def shout(folder: Path, cuts: int) -> Iterator[None]:
+def shout(folder: Folder, cuts: int) -> Iterator[None]:
     """In between, somebody looks; the last time, the end is there after so many cuts, one of them by closing."""
-    log = Log(folder / files.LOG)
+    log = Log(folder.path / files.LOG)
     log.write(b"first words\n")
     for _ in range(10):
         for _ in range(4):  # the middle is cut when three have come
@@ -46,5 +47,5 @@ def shout(folder: Path, cuts: int) -> Iterator[None]:
         log.write(b"x" * HEAD_BYTES)
     log.write(b"last words\n")
     log.close()
-    files.write_once(folder / files.END, {**EndRecord(kind=None, detail="", seconds=1.0)})
+    folder.put(files.END, {**EndRecord(kind=None, detail="", seconds=1.0)})
     yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -12,16 +11,18 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local engine needs Linux")
 
+from under_test import SECRET  # noqa: E402
+
 from trimtuner.engines.local import engine as engine_module  # noqa: E402
 from trimtuner.engines.local.engine import LocalEngine  # noqa: E402
-from trimtuner.engines.minding import files, processes, starting  # noqa: E402
+from trimtuner.engines.minding import attempt, files, processes, starting  # noqa: E402
 from trimtuner.engines.protocol import LOST, STOPPED, TIMEOUT, EngineTrouble, Launch, reap  # noqa: E402
 from trimtuner.errors import InputError  # noqa: E402
 from waiting import wait_until  # noqa: E402
@@ -31,7 +32,7 @@ JOB = Path(__file__).parent / "jobs" / "job.py"
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[LocalEngine]:
-    engine = LocalEngine([tmp_path / "study"])
+    engine = LocalEngine(SECRET, [tmp_path / "study"])
     yield engine
     for found in engine.find():
         if found.handle.startswith(str(tmp_path)):
@@ -65,7 +66,9 @@ def wait_until_gone(pid: int) -> None:
 
 
 def minder_of(handle: str) -> int:
-    return int(json.loads((Path(handle) / files.BEGUN).read_text())["pid"])
+    begun = files.folder_at(Path(handle), SECRET).get(files.BEGUN)
+    assert begun is not None
+    return int(str(begun["pid"]))
 
 
 def kill_minder(handle: str) -> None:
@@ -283,30 +286,58 @@ def test_an_attempt_that_is_being_started_is_not_lost(engine: LocalEngine, tmp_p
     assert engine.poll(str(folder)).end is not None
 
 
+@dataclass
+class Clock:
+    seconds: float = 1000.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(attempt, "time", clock)
+    return clock
+
+
 def test_after_a_restart_of_the_machine_an_attempt_is_lost_whatever_has_its_number_now(
-    engine: LocalEngine, tmp_path: Path
+    engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = prepare_unbegun(launch(tmp_path, "leave", "0"))
     myself = processes.read_process(os.getpid())
     assert myself is not None
     begun = {"pid": myself.pid, "started_ticks": myself.started_ticks, "monotonic": time.monotonic()}
-    files.write_once(folder / files.BEGUN, {**begun, "host": os.uname().nodename, "boot": "an earlier one"})
-    files.write_beat(folder, 41.5)
+    sealed = files.folder_at(folder, SECRET)
+    sealed.put(files.BEGUN, {**begun, "numbering": "an earlier start"})
+    sealed.beat(41.5)
+    clock = stopped_clock(monkeypatch)
+    assert engine.poll(str(folder)).end is None
+    clock.seconds += 61.0
     end = engine.poll(str(folder)).end
     assert end is not None
     assert end.kind == LOST
     assert end.seconds == pytest.approx(42.5)
 
 
-def test_a_minder_on_another_machine_counts_as_alive_while_it_beats(engine: LocalEngine, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ahead_seconds", [-3600.0, 0.0, 3600.0])
+def test_a_minder_that_cannot_be_seen_counts_as_alive_while_it_beats_whatever_its_clock_says(
+    engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead_seconds: float
+) -> None:
+    """As in a container of its own, whose host name may well be ours."""
     folder = prepare_unbegun(launch(tmp_path, "leave", "0"))
-    begun = {"pid": 1, "started_ticks": 1, "monotonic": 0.0, "host": "elsewhere", "boot": "another"}
-    files.write_once(folder / files.BEGUN, begun)
-    files.write_beat(folder, 3.0)
-    assert engine.poll(str(folder)).end is None
-    long_ago = time.time() - 3600
-    os.utime(folder / files.ALIVE, (long_ago, long_ago))
-    assert engine.poll(str(folder)).end is not None
+    sealed = files.folder_at(folder, SECRET)
+    sealed.put(files.BEGUN, {"pid": os.getpid(), "started_ticks": 1, "monotonic": 0.0, "numbering": "another"})
+    clock = stopped_clock(monkeypatch)
+    for beat in (3.0, 43.0, 83.0):
+        sealed.beat(beat)
+        shown = time.time() + ahead_seconds
+        os.utime(folder / files.ALIVE, (shown, shown))
+        assert engine.poll(str(folder)).end is None
+        clock.seconds += 40.0
+    clock.seconds += 21.0
+    end = engine.poll(str(folder)).end
+    assert end is not None
+    assert (end.kind, end.seconds) == (LOST, 84.0)
 
 
 def test_a_minder_whose_folder_is_removed_ends_its_command(engine: LocalEngine, tmp_path: Path) -> None:

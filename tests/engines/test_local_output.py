@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtuner.engines.minding import files, metrics, minder, output
+from trimtuner.engines.minding.files import Folder
 from trimtuner.engines.minding.metrics import Lines, Reports, parse_metrics
 from trimtuner.engines.minding.output import Blotter, Log, MetricsFile
 
@@ -76,11 +76,26 @@ def test_whatever_is_said_becomes_metrics_or_a_value_error(text: bytes) -> None:
         assert all(isinstance(value, float) for value in parse_metrics(text).values())
 
 
+def written_in(path: Path) -> list[dict[str, object]]:
+    folder = Folder(path, b"key")
+    lines = (path / files.REPORTS).read_bytes().splitlines()
+    return [entry for line in lines if (entry := folder.unsealed(files.REPORTS, line)) is not None]
+
+
+def test_a_trial_has_so_many_names_of_metrics_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "MOST_NAMES", 3)
+    reports = Reports(Folder(tmp_path, b"key"))
+    reports.add([b'{"a": 1, "b": 1}', b'{"b": 2, "c": 2}', b'{"d": 3}', b'{"a": 4}'], 1.0)
+    entries = written_in(tmp_path)
+    assert [entry.get("metrics") for entry in entries] == [{"a": 1, "b": 1}, {"b": 2, "c": 2}, None, {"a": 4}]
+    assert "more than 3 names" in str(entries[2]["bad"])
+
+
 def test_reports_and_bad_lines_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "MOST_REPORTS", 3)
-    reports = Reports(tmp_path / "reports")
+    reports = Reports(Folder(tmp_path, b"key"))
     reports.add([b'{"a": 1}'] * 5 + [b"bad"] * 200, 1.0)
-    entries = [json.loads(line) for line in (tmp_path / "reports").read_text().splitlines()]
+    entries = written_in(tmp_path)
     assert sum("metrics" in entry for entry in entries) == 3
     assert sum("bad" in entry for entry in entries) == metrics.MOST_BAD_LINES
     assert "not kept" in entries[-1]["bad"]
@@ -147,18 +162,17 @@ class FullDisk:
 def test_reports_that_a_full_disk_does_not_take_are_written_when_there_is_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reports, disk = Reports(tmp_path / "reports"), FullDisk(left=10)
+    reports, disk = Reports(Folder(tmp_path, b"key")), FullDisk(left=10)
     monkeypatch.setattr(metrics.os, "write", disk.write)
     reports.add([b'{"accuracy": 0.5}'], 1.0)
     reports.add([b'{"accuracy": 0.75}'], 2.0)
     with pytest.raises(OSError, match="No space left"):
         reports.write_held()
-    disk.left = 1000
+    disk.left = 10_000
     reports.write_held()
-    lines = [json.loads(line) for line in (tmp_path / "reports").read_text().splitlines()]
-    assert lines == [
-        {"metrics": {"accuracy": 0.5}, "seconds": 1.0},
-        {"metrics": {"accuracy": 0.75}, "seconds": 2.0},
+    assert written_in(tmp_path) == [
+        {"metrics": {"accuracy": 0.5}, "seconds": 1.0, "number": 1},
+        {"metrics": {"accuracy": 0.75}, "seconds": 2.0, "number": 2},
     ]
 
 
@@ -187,5 +201,5 @@ def test_what_a_full_disk_does_not_take_is_named_and_leaves_nothing_behind(
 
     monkeypatch.setattr(files.os, "fsync", refuse)
     with pytest.raises(OSError, match=r"No space left on device.*end\.json"):
-        files.write_once(tmp_path / "end.json", {"kind": None})
+        Folder(tmp_path, b"key").put("end.json", {"kind": None})
     assert list(tmp_path.iterdir()) == []

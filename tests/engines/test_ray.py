@@ -327,7 +327,7 @@ def under_other_circumstances(place: Place, code: str, **environment: str) -> su
     """Python in a process that joins the cluster by itself."""
     start = (
         "from pathlib import Path\nfrom trimtuner.engines.ray.settings import RaySettings\n"
-        f"engine = RaySettings(address={place.cluster.address!r}).engine(Path({str(place.path)!r}))\n"
+        f"engine = RaySettings(address={place.cluster.address!r}).engine(Path({str(place.path)!r}), bytes(32))\n"
     )
     return subprocess.run(
         [sys.executable, "-c", start + code],

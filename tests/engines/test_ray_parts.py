@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,15 +10,8 @@ import pytest
 
 pytest.importorskip("ray", reason="ray is not installed; install trimtuner[ray]")
 
-from trimtuner.engines.minding.files import (
-    BEAT_SECONDS,
-    BEGUN,
-    BegunRecord,
-    EndRecord,
-    LaunchRecord,
-    write_beat,
-    write_once,
-)
+from trimtuner.engines.minding import processes
+from trimtuner.engines.minding.files import BEAT_SECONDS, BEGUN, BegunRecord, EndRecord, Folder, LaunchRecord
 from trimtuner.engines.minding.follow import News
 from trimtuner.engines.protocol import EXIT, LOST, PREEMPTED, STOPPED, Launch, Machines
 from trimtuner.engines.ray import node as on_node
@@ -154,11 +146,13 @@ def test_of_several_nodes_on_one_machine_one_rescues_an_attempt_and_the_others_f
         study = f"s{round_number}"
         folder = on_node._folder(f"{on_node.place_of(study, (1, 1))}-abc")
         folder.mkdir(mode=0o700, parents=True)
-        gone = BegunRecord(host=os.uname().nodename, boot="an earlier one", pid=1, started_ticks=0, monotonic=0.0)
-        write_once(folder / BEGUN, {**gone})
-        write_beat(folder, 3.0)
+        numbering = processes.numbering() or ""
+        sealed = Folder(folder, b"key")
+        sealed.put(BEGUN, {**BegunRecord(numbering=numbering, pid=1, started_ticks=-1, monotonic=0.0)})
+        sealed.beat(3.0)
         with ThreadPoolExecutor(6) as pool:
-            found = [news for looks in pool.map(lambda _: on_node.rescue(study, (1, 1)), range(6)) for news in looks]  # noqa: B023
+            looks = pool.map(lambda _: on_node.rescue(study, (1, 1), b"key"), range(6))  # noqa: B023
+            found = [news for look in looks for news in look]
         rescued = best_of(found)
         assert rescued is not None
         assert rescued.end is not None

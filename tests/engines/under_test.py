@@ -23,6 +23,8 @@ from trimtuner.engines.protocol import EXIT, SIGNAL, End, Engine, Launch, Report
 from trimtuner.engines.replay.engine import ReplayEngine
 from trimtuner.engines.replay.script import Script
 
+SECRET = bytes(range(32))  # of the study
+
 
 @dataclass(frozen=True)
 class UnderTest:
@@ -51,7 +53,7 @@ def local(_request: pytest.FixtureRequest, _path: Path) -> UnderTest:
 
 
 def make_local(_argument: None) -> LocalEngine:
-    return LocalEngine()
+    return LocalEngine(SECRET)
 
 
 def ray(request: pytest.FixtureRequest, path: Path) -> UnderTest:
@@ -66,7 +68,7 @@ def replay(_request: pytest.FixtureRequest, path: Path) -> UnderTest:
 
 
 def make_replay(path: str) -> ReplayEngine:
-    return ReplayEngine(Path(path), script_of)
+    return ReplayEngine(Path(path), SECRET, script_of)
 
 
 def script_of(launch: Launch) -> Script:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from jobs import trimtuner, write_job
 
+from trimtuner.engines.minding import fence
 from trimtuner.front.doctor import doctor_text, examine, is_ready
 from trimtuner.front.doctoring.checks import Check
 from trimtuner.front.jobfile.load import load_job
@@ -57,6 +58,22 @@ def test_a_machine_smaller_than_what_it_stands_in_for_is_a_warning(tmp_path):
     checks = found(path)
     assert checks["cores"].outcome == checks["memory"].outcome == "warning"
     assert is_ready(list(checks.values()))
+
+
+@pytest.mark.parametrize("kind", [fence.CONTROL_GROUP, fence.PID_NAMESPACE])
+def test_what_fences_trials_is_named(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(fence, "kind_here", lambda: kind)
+    check = found(write_job(tmp_path))["fence"]
+    assert check.outcome == "ok"
+    assert kind in check.text
+
+
+def test_trials_that_only_tags_hold_are_a_warning_with_a_way_out(monkeypatch):
+    monkeypatch.setattr(fence, "kind_here", lambda: fence.TAGS_ONLY)
+    (check,) = [one for one in examine(None) if one.name == "fence"]
+    assert check.outcome == "warning"
+    assert "survives a killed supervisor" in check.text
+    assert "systemd-run" in check.advice
 
 
 @pytest.mark.parametrize("engine", ["local", "replay"])

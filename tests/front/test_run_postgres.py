@@ -161,9 +161,10 @@ def test_an_attempt_that_is_nowhere_to_be_found_is_charged_and_tried_again(tmp_p
     wait_until(lambda: starts(paths[0].parent))
     killed.kill()
     killed.wait()
-    for found in JobStudy.at(paths[0]).engine().find():
+    engine = JobStudy.at(paths[0]).engine(look_at(paths[0]).view)
+    for found in engine.find():
         if found.handle.startswith(str(tmp_path)):
-            JobStudy.at(paths[0]).engine().stop(found.handle)
+            engine.stop(found.handle)
     shutil.rmtree(paths[0].parent / "quick.trials")
     (tmp_path / "go").touch()
     trimtuner("run", paths[1], "-q")

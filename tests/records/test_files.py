@@ -28,7 +28,7 @@ from sqlalchemy import create_engine, inspect
 
 from trimtuner.errors import InputError
 from trimtuner.records import RecordError, Records, RecordsView
-from trimtuner.records.migrations import MIGRATIONS, make_first_tables, migrate_one_step
+from trimtuner.records.migrations import MIGRATIONS, migrate_one_step
 from trimtuner.records.schema import METADATA
 
 NOBODY = 65534
@@ -392,12 +392,21 @@ class TestMigrations:
         record = open_records(first_version).create_or_open("study", {"space": 1}, 10.0)
         assert record.history() == in_memory(trial(0), trial(1), succeeded(trial(0)))
         assert (record.id, record.spent, record.reserved) == ("0123456789abcdef0123456789abcdef", 0.5, 0.7)
+        assert len(record.secret) == 32
         record.register(owner("new"))
         assert record.adopt(1, "me", "new")
         record.finish(failed(trial(1)), 1, 0.5)
         assert not record.claim(trial(2, a=0), 0.1, "new")
         close_all()
         check_everything(first_version)
+
+    def test_a_file_of_version_1_can_be_read_as_it_is(self, first_version):
+        before = digest(first_version)
+        with RecordsView(first_version) as records:
+            view = records.open("study")
+            assert view.history() == in_memory(trial(0), trial(1), succeeded(trial(0)))
+            assert (view.status().spent, len(view.events()), len(view.attempts())) == (0.5, 4, 2)
+        assert digest(first_version) == before
 
     def test_the_steps_lead_to_the_tables_that_are_queried(self, path):
         some_record(path, 0)
@@ -423,12 +432,12 @@ class TestMigrations:
         before = digest(path)
         writer = open_records(path)._writer
         with pytest.raises(ZeroDivisionError):
-            step(writer, make_first_tables, half_a_step)
+            step(writer, *MIGRATIONS, half_a_step)
         close_all()
         assert digest(path) == before
         writer = open_records(path)._writer
-        assert step(writer, make_first_tables, lambda _: None)
-        assert not step(writer, make_first_tables, lambda _: None)
+        assert step(writer, *MIGRATIONS, lambda _: None)
+        assert not step(writer, *MIGRATIONS, lambda _: None)
         close_all()
         refused(path, "newer")
 

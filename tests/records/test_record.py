@@ -45,6 +45,19 @@ class TestStudies:
         assert (again.id, again.created_at) == (record.id, record.created_at)
         assert open_records(place).open("study").id == record.id
 
+    def test_every_study_has_a_secret_of_its_own_that_all_who_open_it_find(self, place, record):
+        other = open_records(place).create_or_open("other", DEFINITION, None)
+        with RecordsView(place) as records:
+            found = [one.secret for one in (record, other, records.open("study"), records.open("other"))]
+        assert [len(one) for one in found] == [32] * 4
+        assert found[:2] == found[2:]
+        assert found[0] != found[1]
+
+    def test_a_secret_is_in_no_text_of_the_study(self, record):
+        secret = record.secret.hex()
+        shown = [repr(record), str(vars(record)), record.definition, record.events(), record.status(), record.owners()]
+        assert secret not in str(shown)
+
     def test_another_definition_is_refused_with_both(self, place, record):
         with pytest.raises(DefinitionDiffers) as caught:
             open_records(place).create_or_open("study", {"space": 2}, 10.0)

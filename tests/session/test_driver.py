@@ -65,7 +65,7 @@ class Noted(ReplayEngine):
     """An engine that notes what it is told to forget, and is in trouble as long as the test says."""
 
     def __init__(self, folder: Path, script_of: Callable[[Launch], Script]) -> None:
-        super().__init__(folder, script_of, PACE)
+        super().__init__(folder, bytes(32), script_of, PACE)
         self.forgotten: list[str] = []
         self.open_when_forgotten: list[bool] = []
         self.troubles = 0

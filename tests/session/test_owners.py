@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 import trimtuner as tt
+from trimtuner.engines.minding import processes
 from trimtuner.problem.problem import Problem
 from trimtuner.records import Owner
-from trimtuner.session import memory, owners
+from trimtuner.session import memory
 from trimtuner.session.memory import Recorded
 from trimtuner.session.owners import is_alive, this_process
 from waiting import wait_until
@@ -88,7 +89,7 @@ def test_where_the_processes_shown_are_not_numbered_as_ours_nothing_is_read_from
 
 
 def test_where_nothing_is_shown_the_heartbeat_decides(monkeypatch):
-    monkeypatch.setattr(owners, "_numbering", lambda: None)
+    monkeypatch.setattr(processes, "numbering", lambda: None)
     us = this_process()
     assert us.pid_started == "unknown"
     assert is_alive(replace(us, silent_seconds=1.0))
@@ -112,7 +113,7 @@ def test_on_a_server_a_machine_whose_clock_is_wrong_neither_dies_nor_declares_ot
     postgres_address, monkeypatch, ahead_seconds
 ):
     """Both are told apart by their heartbeats, as machines are; one's clock is a day off."""
-    monkeypatch.setattr(owners, "_numbering", lambda: None)
+    monkeypatch.setattr(processes, "numbering", lambda: None)
     right, real = recorded(postgres_address), time.time
     monkeypatch.setattr(time, "time", lambda: real() + ahead_seconds)
     wrong = recorded(postgres_address)

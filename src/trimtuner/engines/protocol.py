@@ -134,8 +134,11 @@ class Settings(Protocol):
     def ended_within_seconds(self) -> float:
         """At most so long after its limit is an attempt ended, machines and all; charged, and so reserved."""
 
-    def engine(self, folder: Path) -> Engine:
-        """The engine; what it writes down of its attempts is below the folder, in one of each study."""
+    def engine(self, folder: Path, secret: bytes) -> Engine:
+        """The engine; what it writes down of its attempts is below the folder, in one of each study.
+
+        The secret is the study's own, and no command's: what is written down is sealed with it.
+        """
 
 
 def reap(engine: Engine, study: str, known: Iterable[tuple[int, int]]) -> list[Found]:

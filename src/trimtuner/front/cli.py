@@ -481,7 +481,7 @@ def stop(
     of = JobStudy.at(job)
     _, memory = of.open_to_run()
     memory.record.request_stop()
-    ended = stop_now(memory, of.engine()) if now else []
+    ended = stop_now(memory, of.engine(memory.record)) if now else []
     print("asked to stop" + (f"; ended trials {', '.join(map(str, ended))}" if ended else ""))
 
 
@@ -494,7 +494,7 @@ def reap(job: JobPath) -> None:
     of = JobStudy.at(job)
     _, memory = of.open_to_run()
     known = {(one.trial.number, one.attempt) for one in memory.record.open_trials()}
-    ended = end_unknown(of.engine(), memory.record.id, known)
+    ended = end_unknown(of.engine(memory.record), memory.record.id, known)
     print(f"ended {len(ended)}: {', '.join(f'trial {one.trial}' for one in ended)}" if ended else "nothing to end")
 
 

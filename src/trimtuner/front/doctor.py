@@ -9,7 +9,14 @@ from trimtuner.engines.local.settings import LocalSettings
 from trimtuner.engines.ray.settings import RaySettings
 from trimtuner.errors import InputError
 from trimtuner.front.doctoring.checks import Check
-from trimtuner.front.doctoring.here import check_command, check_extras, check_python, check_record, check_size
+from trimtuner.front.doctoring.here import (
+    check_command,
+    check_extras,
+    check_fence,
+    check_python,
+    check_record,
+    check_size,
+)
 from trimtuner.front.jobfile.job import Job
 
 _MARKS = {"ok": "ok", "warning": "WARNING", "failed": "FAILED", "unknown": "unknown"}
@@ -17,7 +24,7 @@ _MARKS = {"ok": "ok", "warning": "WARNING", "failed": "FAILED", "unknown": "unkn
 
 def examine(job: Job | None) -> list[Check]:
     """Everything that can be looked at without spending anything."""
-    return [*check_python(), *check_extras(), *([] if job is None else _of_job(job))]
+    return [*check_python(), *check_extras(), *(check_fence() if job is None else _of_job(job))]
 
 
 def is_ready(checks: list[Check]) -> bool:
@@ -53,10 +60,12 @@ def _of_job(job: Job) -> Iterator[Check]:
     if isinstance(settings, LocalSettings):
         yield from check_command(job)
         yield from check_size(job)
+        yield from check_fence()
     elif isinstance(settings, RaySettings):
         from trimtuner.front.doctoring.on_ray import check_ray
 
         yield from check_ray(job, settings)
+        yield from check_fence() if settings.address is None else ()
     elif isinstance(settings, AwsSettings):
         yield from _of_aws(job, settings)
 

@@ -87,9 +87,9 @@ class JobStudy:
             return storage.with_name(storage.name + ".trials")
         return self.job.path.absolute().with_name(f"{self.job.name}.trials")
 
-    def engine(self) -> Engine:
-        """Where its trials run."""
-        return self.job.engine.settings.engine(self.folder)
+    def engine(self, record: StudyView) -> Engine:
+        """Where its trials run; only who has the record is told the truth."""
+        return self.job.engine.settings.engine(self.folder, record.secret)
 
     def driver(self, listener: Listener) -> Driver:
         """What runs it."""
@@ -97,7 +97,7 @@ class JobStudy:
         return Driver(
             study,
             memory,
-            self.engine(),
+            self.engine(memory.record),
             self.launch,
             parallel=self.job.engine.parallel,
             retries=self.job.run.retries,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from trimtuner.engines.minding.files import open_regular
 from trimtuner.front.jobfile.differing import differences_from, note, require_judgeable
 from trimtuner.front.studies import JobStudy
 from trimtuner.problem.expressions import Value
@@ -85,22 +86,24 @@ def _alive(view: StudyView) -> set[str]:
 
 def log_tail(path: Path, most_bytes: int = _TAIL_BYTES) -> str:
     """The end of what a trial printed; whatever it is, it is text."""
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(size - most_bytes, 0))
-            text = file.read(most_bytes).decode("utf-8", "replace")
-    except OSError:
+    descriptor = open_regular(path)  # the trial may have put a link or a pipe in its place
+    if descriptor is None:
         return "(there is no log here; it is on the machine that ran the trial)"
+    with open(descriptor, "rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(size - most_bytes, 0))
+        text = file.read(most_bytes).decode("utf-8", "replace")
     return text if size <= most_bytes else f"(the last {most_bytes // 1024} KiB of {size // 1024})\n{text}"
 
 
 def last_words(of: JobStudy, study: str, trial: int, attempt: int) -> str:
     """The last line that an attempt printed, if any is at hand; whatever it is, it is text."""
-    try:
-        lines = _log_of(of.folder / study, trial, attempt).read_bytes()[-_LAST_BYTES:].split(b"\n")
-    except OSError:
+    descriptor = open_regular(_log_of(of.folder / study, trial, attempt))
+    if descriptor is None:
         return ""
+    with open(descriptor, "rb") as file:
+        file.seek(max(file.seek(0, 2) - _LAST_BYTES, 0))
+        lines = file.read(_LAST_BYTES).split(b"\n")
     texts = (line.decode("utf-8", "replace").strip() for line in reversed(lines))
     return next((text for text in texts if text), "")
 

@@ -13,7 +13,7 @@ from trimtuner.records.errors import NotOpen, OverBudget, RecordError
 from trimtuner.records.facts import EntryKind
 from trimtuner.records.ledger import Ledger
 from trimtuner.records.money import to_usd
-from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, PLACES, STUDIES, TRIALS
+from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, PLACES, SHOWN_OF_STUDY, STUDIES, TRIALS
 from trimtuner.records.server import clock
 
 _OPEN, _TESTED = "open", "tested"
@@ -23,7 +23,7 @@ class Change:
     """A change of one study. Nobody else changes the study until its transaction ends."""
 
     def __init__(self, connection: Connection, study: int, ledger: Ledger) -> None:
-        query = select(STUDIES, clock(connection).label("now")).where(STUDIES.c.study == study)
+        query = select(*SHOWN_OF_STUDY, clock(connection).label("now")).where(STUDIES.c.study == study)
         row = connection.execute(query.with_for_update()).one_or_none()  # SQLite locked the whole file
         if row is None:
             raise RecordError("the study is no longer in the record; open it again")

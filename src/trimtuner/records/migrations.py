@@ -6,13 +6,14 @@ SQL that SQLite and PostgreSQL share.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from sqlalchemy import Connection, inspect, select, update
 
 from trimtuner.records.errors import RecordError
-from trimtuner.records.schema import SCHEMA
+from trimtuner.records.schema import SCHEMA, SECRET_BYTES, STUDIES
 
 Migration: TypeAlias = Callable[[Connection], None]
 
@@ -23,7 +24,15 @@ def make_first_tables(connection: Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
-MIGRATIONS: tuple[Migration, ...] = (make_first_tables,)
+def add_secrets(connection: Connection) -> None:
+    """Version 2: every study has a secret of its own."""
+    connection.exec_driver_sql("ALTER TABLE studies ADD COLUMN secret TEXT NOT NULL DEFAULT ''")
+    for study in list(connection.execute(select(STUDIES.c.study)).scalars()):
+        own = update(STUDIES).where(STUDIES.c.study == study)
+        connection.execute(own.values(secret=secrets.token_hex(SECRET_BYTES)))
+
+
+MIGRATIONS: tuple[Migration, ...] = (make_first_tables, add_secrets)
 
 
 def version_of(connection: Connection, where: str) -> int:

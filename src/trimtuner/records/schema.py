@@ -8,6 +8,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Double, ForeignKeyConstraint, Integer, MetaData, Table, Text
 
 METADATA = MetaData()
+SECRET_BYTES = 32
 
 SCHEMA = Table("trimtuner_schema", METADATA, Column("version", Integer, nullable=False))
 
@@ -21,7 +22,11 @@ STUDIES = Table(
     Column("budget", BigInteger),
     Column("created_at", Double, nullable=False),
     Column("version", BigInteger, nullable=False),  # the sequence of its last event
+    Column("secret", Text, nullable=False),  # 32 random bytes as hex, never shown: what only the study's own may know
 )
+
+# What older tables have too, and anybody may see.
+SHOWN_OF_STUDY = tuple(column for column in STUDIES.c if column.name != "secret")
 
 OWNERS = Table(
     "owners",

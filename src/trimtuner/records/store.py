@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
@@ -20,7 +21,7 @@ from trimtuner.records.ledger import Ledger
 from trimtuner.records.money import to_nanos, to_usd
 from trimtuner.records.opening import open_to_read, open_to_write
 from trimtuner.records.record import Record, require_text
-from trimtuner.records.schema import STUDIES
+from trimtuner.records.schema import SECRET_BYTES, SHOWN_OF_STUDY, STUDIES
 from trimtuner.records.server import clock, take_turn
 from trimtuner.records.view import StudyView
 
@@ -73,7 +74,7 @@ class Records:
     def _create_or_find(
         self, name: str, definition: str, budget: int | None, earlier: Sequence[Earlier]
     ) -> Row[tuple[object, ...]]:
-        query = select(STUDIES).where(STUDIES.c.name == name)
+        query = select(*SHOWN_OF_STUDY).where(STUDIES.c.name == name)
         with self._writer.transaction() as connection:
             take_turn(connection)  # there may be no row to lock yet
             row = connection.execute(query.with_for_update()).one_or_none()
@@ -116,7 +117,7 @@ class RecordsView:
 def _find(reader: Database, name: str) -> Row[tuple[object, ...]]:
     require_text(name, "the name of a study")
     with reader.transaction() as connection:
-        row = connection.execute(select(STUDIES).where(STUDIES.c.name == name)).one_or_none()
+        row = connection.execute(select(*SHOWN_OF_STUDY).where(STUDIES.c.name == name)).one_or_none()
     if row is None:
         raise InputError(f"{reader.where} has no study {name!r}{nearest(name, _names(reader))}")
     return row
@@ -133,7 +134,8 @@ def _insert_study(
     largest = connection.execute(select(func.max(STUDIES.c.study))).scalar()
     study = 1 if largest is None else largest + 1
     row = {"study": study, "id": uuid.uuid4().hex, "name": name, "definition": definition, "budget": budget}
-    connection.execute(insert(STUDIES).values(**row, created_at=clock(connection), version=0))
+    made = {"created_at": clock(connection), "version": 0, "secret": secrets.token_hex(SECRET_BYTES)}
+    connection.execute(insert(STUDIES).values(**row, **made))
     change = Change(connection, study, Ledger(study))
     change.log(facts.CREATED, None, {"budget": None if budget is None else to_usd(budget)})
     for one in earlier:

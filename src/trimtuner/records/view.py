@@ -11,10 +11,11 @@ from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import History, Outcome, Trial
 from trimtuner.records.codec import Json, decode_earlier, decode_mapping, decode_measurements, decode_trial
 from trimtuner.records.database import Database
+from trimtuner.records.errors import RecordError
 from trimtuner.records.facts import FORGOTTEN, LEARNS, STOP_REQUESTED, Attempt, Entry, Event, OpenTrial, Owner, Status
 from trimtuner.records.ledger import Ledger
 from trimtuner.records.money import to_usd
-from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, STUDIES, TRIALS
+from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, SECRET_BYTES, SHOWN_OF_STUDY, STUDIES, TRIALS
 from trimtuner.records.server import clock
 
 
@@ -36,6 +37,19 @@ class StudyView:
     def definition(self) -> dict[str, Json]:
         """What the study was made with, as JSON gives it back."""
         return decode_mapping(self._definition)
+
+    @property
+    def secret(self) -> bytes:
+        """What only the study's own processes know; read when it is needed, kept nowhere, and never to be shown."""
+        with self._reader.transaction() as connection:
+            text = str(connection.execute(select(STUDIES.c.secret).where(STUDIES.c.study == self._study)).scalar_one())
+        try:
+            secret = bytes.fromhex(text)
+        except ValueError:
+            secret = b""
+        if len(secret) != SECRET_BYTES:
+            raise RecordError(f"{self._reader.where} has lost the secret of the study {self.name!r}; restore a copy")
+        return secret
 
     @property
     def budget(self) -> float | None:
@@ -68,7 +82,7 @@ class StudyView:
     def status(self) -> Status:
         """Counts and money, all of one instant."""
         with self._reader.transaction() as connection:
-            row = connection.execute(select(STUDIES).where(STUDIES.c.study == self._study)).one()
+            row = connection.execute(select(*SHOWN_OF_STUDY).where(STUDIES.c.study == self._study)).one()
             changed = select(EVENTS.c.at).where(EVENTS.c.study == self._study, EVENTS.c.sequence == row.version)
             counts = select(func.count(), func.count(TRIALS.c.told), func.count(TRIALS.c.failed))
             asked, told, failed = connection.execute(counts.where(TRIALS.c.study == self._study)).one()

@@ -14,6 +14,7 @@ from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 SILENT = "silent"  # it ended well and said nothing
 BAD_METRIC = "bad metric"  # what it said cannot be used
 FRACTION = "fraction"
+_TAKEN_AWAY = (LOST, STOPPED, PREEMPTED)  # ends that the command did not come to by itself
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Verdict:
 def judge(problem: Problem, trial: Trial, state: State, end: End) -> Verdict:
     """The outcome of an attempt, charged for its time by our own clock, whatever the job says."""
     metrics, snapshots = _told(problem, trial, state)
+    if end.kind in _TAKEN_AWAY and _is_all_measured(problem, trial, state):
+        return _measured(problem, trial, state, end)
     if end.kind is not None:
         kind = PREEMPTED if end.kind in (LOST, STOPPED) else end.kind
         return _failure(problem, trial, kind, end, end.detail, snapshots)
@@ -43,6 +46,25 @@ def judge(problem: Problem, trial: Trial, state: State, end: End) -> Verdict:
     except InputError as error:
         return _failure(problem, trial, BAD_METRIC, end, f"{error}{_bad(state)}")
     return Verdict(outcome, "")
+
+
+def _is_all_measured(problem: Problem, trial: Trial, state: State) -> bool:
+    """Whether the trial had said all that it had to, and was only not seen to leave.
+
+    Where a line does not say which share it is of, it must be the only one: others may have reported every epoch.
+    """
+    needed = set(problem.reported_metrics)
+    whole = [report.metrics for report in state.reports if needed <= report.metrics.keys()]
+    own = [one for one in whole if _offered(problem, one.get(FRACTION, trial.fraction)) == trial.fraction]
+    return bool(own) and (len(state.reports) == 1 or FRACTION in own[-1])
+
+
+def _measured(problem: Problem, trial: Trial, state: State, end: End) -> Verdict:
+    """As if it had left with its last word, which took it so long; it is charged for all of its time."""
+    charged = _failure(problem, trial, PREEMPTED, end, "").outcome
+    left = replace(end, kind=None, seconds=min(state.reports[-1].seconds, end.seconds))
+    verdict = judge(problem, trial, state, left)
+    return replace(verdict, outcome=replace(verdict.outcome, cost=charged.cost, time=charged.time))
 
 
 def _failure(

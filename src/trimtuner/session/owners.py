@@ -7,6 +7,7 @@ import socket
 import uuid
 from pathlib import Path
 
+from trimtuner.engines.minding import processes
 from trimtuner.records import Owner
 
 HEARTBEAT_SECONDS = 5.0
@@ -19,11 +20,8 @@ def this_process() -> Owner:
 
 
 def is_alive(owner: Owner) -> bool:
-    """Whether the process still runs: by the system's own word where it can be seen, by its heartbeat elsewhere.
-
-    Names of hosts say nothing about that: machines are cloned with theirs, and containers are given the same one.
-    """
-    where = _numbering()
+    """Whether the process still runs: by the system's own word where it can be seen, by its heartbeat elsewhere."""
+    where = processes.numbering()
     if where is not None and owner.pid_started.startswith(f"{where}:"):
         return _started(owner.pid) == owner.pid_started
     return owner.silent_seconds is not None and owner.silent_seconds < _SILENT_SECONDS
@@ -31,24 +29,10 @@ def is_alive(owner: Owner) -> bool:
 
 def _started(pid: int) -> str | None:
     """When the process started, in the kernel's ticks, and where it has its number: numbers of processes come again."""
-    where = _numbering()
+    where = processes.numbering()
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     after_name = stat.rpartition(")")[2].split()
     return None if where is None or after_name[0] in ("Z", "X") else f"{where}:{after_name[19]}"
-
-
-def _numbering() -> str | None:
-    """What tells the numbers of processes apart: the start of the kernel, and the namespace, as in containers.
-
-    Nothing where the processes that are shown are numbered for others than us.
-    """
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        is_ours = os.readlink("/proc/self") == str(os.getpid())
-        namespace = os.stat("/proc/self/ns/pid").st_ino
-    except OSError:
-        return None
-    return f"{boot}:{namespace}" if is_ours else None

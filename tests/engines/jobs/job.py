@@ -95,6 +95,30 @@ def found_family(then: str) -> None:
     rest() if then == "rest" else await_notes(3)
 
 
+def escape(mark: str, then: str) -> None:
+    """A grandchild with a session and an environment of its own, whose parents are gone; known by its words alone."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.execve("/bin/sleep", [mark, "300"], {})  # noqa: S606
+        os._exit(0)
+    os.wait()
+    while [mark.encode(), b"300", b""] not in command_lines():
+        time.sleep(0.005)
+    rest() if then == "rest" else leave("0")
+
+
+def command_lines() -> list[list[bytes]]:
+    lines = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                lines.append(file.read().split(b"\0"))
+        except OSError:
+            pass
+    return lines
+
+
 def leave_orphan() -> None:
     """A grandchild that nobody of the family collects when it ends."""
     if os.fork() == 0:

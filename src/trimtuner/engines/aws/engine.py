@@ -30,10 +30,8 @@ from trimtuner.engines.aws.renting import ELSEWHERE, Renting
 from trimtuner.engines.aws.settings import AwsSettings
 from trimtuner.engines.aws.troubles import Troubles
 from trimtuner.engines.aws.watch import Watch
-from trimtuner.engines.minding import files
 from trimtuner.engines.minding.environment import check_launch, check_secrets, record_of
-from trimtuner.engines.minding.files import LaunchRecord
-from trimtuner.engines.minding.mirror import Mirror
+from trimtuner.engines.minding.mirror import Mirror, Mirrors
 from trimtuner.engines.protocol import EngineTrouble, Found, Launch, Machines, State
 from trimtuner.errors import InputError
 
@@ -45,8 +43,9 @@ _GLANCE_SECONDS = 0.02
 class AwsEngine:
     """Runs every attempt on machines of its own, which are gone when its end is told."""
 
-    def __init__(self, folder: Path, settings: AwsSettings, pace: Pace | None = None) -> None:
+    def __init__(self, folder: Path, secret: bytes, settings: AwsSettings, pace: Pace | None = None) -> None:
         self._folder, self._settings, self._pace = folder.resolve(), settings, pace or Pace()
+        self._mirrors = Mirrors(secret)
         self._regions: dict[str, tuple[Ec2, Watch]] = {}
         self._pilots: dict[str, tuple[Pilot, Future[None]]] = {}
         self._lock = threading.Lock()
@@ -96,8 +95,7 @@ class AwsEngine:
         if mirror.end() is not None:
             self._clear_leftovers(name)
             return
-        mirror.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (mirror.folder / files.STOP).touch()
+        mirror.ask_to_stop()
         pilot, deadline = self._pilot(name), time.monotonic() + self._pace.stopped_within
         begin(_try_again(pilot)).result()
         while mirror.end() is None:
@@ -120,8 +118,9 @@ class AwsEngine:
     def _waiting(self, study: str | None) -> Iterator[Found]:
         """What was started from here and has not ended: none of its machines need be there yet."""
         for path in sorted(self._folder.glob(f"{study or '*'}/*/{_RENTED_IN}")):
-            region, launch = Mirror(path.parent).noted(_RENTED_IN), _launch_in(Mirror(path.parent))
-            if region is not None and launch is not None and Mirror(path.parent).end() is None:
+            mirror = self._mirrors.at(path.parent)
+            region, launch = mirror.noted(_RENTED_IN), _launch_in(mirror)
+            if region is not None and launch is not None and mirror.end() is None:
                 name = Name(str(region["region"]), launch.study, launch.trial, launch.attempt)
                 yield Found(name.study, name.trial, name.attempt, name.handle, is_running=False)
 
@@ -164,7 +163,7 @@ class AwsEngine:
         mirror.note(_MACHINES, asdict(machines))
 
     def _mirror(self, study: str, trial: int, attempt: int) -> Mirror:
-        return Mirror(self._folder / study / f"{trial:d}-{attempt:d}")
+        return self._mirrors.at(self._folder / study / f"{trial:d}-{attempt:d}")
 
     def _region(self, region: str) -> tuple[Ec2, Watch]:
         with self._lock:
@@ -212,10 +211,9 @@ async def _try_again(pilot: Pilot) -> None:
 
 def _launch_in(mirror: Mirror) -> Launch | None:
     """The launch as it was written down."""
-    text, machines = files.read_text(mirror.folder / files.LAUNCH), mirror.noted(_MACHINES)
-    if text is None or machines is None:
+    record, machines = mirror.launch(), mirror.noted(_MACHINES)
+    if record is None or machines is None:
         return None
-    record: LaunchRecord = json.loads(text)
     return Launch(
         study=record["study"],
         trial=record["trial"],

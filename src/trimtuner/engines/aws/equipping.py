@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from trimtuner.engines.aws.archive import archive
 from trimtuner.engines.aws.losses import Over
@@ -26,6 +26,7 @@ class Equipment:
     parcel: Parcel
     setup: Sequence[str]
     environment: dict[str, str]
+    key: bytes = field(repr=False)  # of the attempt
 
 
 async def arm_timer(line: Line, minutes: int) -> None:
@@ -37,7 +38,7 @@ async def arm_timer(line: Line, minutes: int) -> None:
         raise Over(UNAVAILABLE, f"the machine's shutdown timer could not be set: {failure}") from None
 
 
-async def age_of_begun(line: Line, name: Name) -> float | None:
+async def age_of_begun(line: Line, name: Name, key: bytes) -> float | None:
     """Put our archive on the machine; since how many seconds the command runs there, or None if it has not begun."""
     archived, data = archive()
     draft = f'"{_HOME}/{archived}.$$"'
@@ -46,7 +47,7 @@ async def age_of_begun(line: Line, name: Name) -> float | None:
     look = f'if [ -d "{_HOME}/{name.study}/{name.short}/{ATTEMPT}" ]; then echo there; fi'
     if not await _do(line, f"{send} && {look}", data):
         return None
-    word, _, age = (await _do(line, _words(name, "stage"))).partition(" ")
+    word, _, age = (await _do(line, _words(name, "stage"), key)).partition(" ")
     return float(age) if word == "begun" else None
 
 
@@ -54,7 +55,9 @@ async def equip(line: Line, name: Name, equipment: Equipment) -> None:
     """Copy the working directory and run the setup, unless that was done before."""
     await _do(line, _words(name, "unpack"), equipment.parcel.data, _COPY_SECONDS)
     if equipment.setup:
-        told = json.dumps({"words": list(equipment.setup), "environment": equipment.environment})
+        told = json.dumps(
+            {"words": list(equipment.setup), "environment": equipment.environment, "key": equipment.key.hex()}
+        )
         answer = await _do(line, _words(name, "setup"), told.encode(), _COPY_SECONDS)
         first, _, said = answer.partition("\n")
         code = json.loads(first)["code"]
@@ -62,14 +65,14 @@ async def equip(line: Line, name: Name, equipment: Equipment) -> None:
             raise Over(EXIT, f"the setup ended with exit code {code}: {said.strip().rpartition(chr(10))[2]}")
 
 
-async def begin(line: Line, name: Name, record: object, added: dict[str, str]) -> float:
+async def begin(line: Line, name: Name, record: object, added: dict[str, str], key: bytes) -> float:
     """Begin the command, unless that was done before; since how many seconds it runs."""
-    told = json.dumps({"record": record, "added": added}).encode()
+    told = json.dumps({"record": record, "added": added, "key": key.hex()}).encode()
     return float((await _do(line, _words(name, "start"), told)).partition(" ")[2])
 
 
 def follow_words(name: Name, reports_from: int) -> str:
-    """The command that tells what is new."""
+    """The command that tells what is new, given the key of the attempt."""
     return _words(name, "follow", str(reports_from))
 
 

@@ -54,7 +54,7 @@ class Flight:
             return None
         settings = self._order.settings
         parcel = pack(self._launch.working_directory, settings.exclude)
-        return Equipment(parcel, settings.setup, dict(self._launch.environment))
+        return Equipment(parcel, settings.setup, dict(self._launch.environment), self._mirror.key)
 
     async def to_its_end(self, machines: Sequence[Instance], equipment: Equipment | None) -> Verdict:
         """How the command ended, or why it can go on no longer."""
@@ -112,7 +112,7 @@ class Flight:
         """Since how many seconds the command runs there; None where it does not, and all is ready for it."""
         name = self._order.name
         await equipping.arm_timer(line, self._order.minutes_left(self._now() - machine.launched))
-        age = await equipping.age_of_begun(line, name)
+        age = await equipping.age_of_begun(line, name, self._mirror.key)
         if age is None:
             await equipping.equip(line, name, equipment)
         return age
@@ -121,7 +121,7 @@ class Flight:
         launch = self._launch
         record = record_of(launch, "", "")
         record["environment"] = {**record["environment"], **_addresses(machines)}
-        return await equipping.begin(line, self._order.name, record, secrets_and_tags(launch, ""))
+        return await equipping.begin(line, self._order.name, record, secrets_and_tags(launch, ""), self._mirror.key)
 
     async def _follow(self, head: Instance) -> Verdict:
         failures = 0
@@ -129,7 +129,7 @@ class Flight:
             try:
                 async with self._line(head) as line:
                     words = equipping.follow_words(self._order.name, self._mirror.reports_size)
-                    async with aclosing(line.lines(words, self._pace.silence)) as texts:
+                    async with aclosing(line.lines(words, self._mirror.key, self._pace.silence)) as texts:
                         async for text in texts:
                             failures = 0
                             news = News.of_line(text)

@@ -58,10 +58,12 @@ class Line:
             raise CommandFailed(f"{said or 'no words'} (exit code {done.exit_status})")
         return _text(done.stdout)
 
-    async def lines(self, command: str, silence: float) -> AsyncGenerator[bytes, None]:
-        """What the command prints, line by line, until it ends; a line is lost when nothing comes for so long."""
+    async def lines(self, command: str, data: bytes, silence: float) -> AsyncGenerator[bytes, None]:
+        """What the command prints, given the data as its input; lost when nothing comes for so long."""
         try:
-            async with self._connection.create_process(command, stdin=asyncssh.DEVNULL, encoding=None) as process:
+            async with self._connection.create_process(command, encoding=None) as process:
+                process.stdin.write(data)
+                process.stdin.write_eof()
                 held = b""
                 while data := await _within(silence, process.stdout.read(_READ_BYTES)):
                     *whole, held = (held + data).split(b"\n")

@@ -14,6 +14,10 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trimtuner.engines.minding.files import Folder
 
 WORK, ATTEMPT = "work", "attempt"
 _SETUP, _SETUP_LOG, _SETUP_LOCK = "setup.json", "setup.txt", "setup.lock"
@@ -30,7 +34,8 @@ def stage(place: Path) -> None:
     """Say how far the attempt is here; of one that has begun, since how many seconds."""
     from trimtuner.engines.minding.starting import has_begun
 
-    print(*(["begun", _age(place / ATTEMPT)] if has_begun(place / ATTEMPT) else ["new"]))
+    folder = _attempt(place, sys.stdin.buffer.read())
+    print(*(["begun", _age(folder)] if has_begun(folder) else ["new"]))
 
 
 def unpack(place: Path) -> None:
@@ -45,14 +50,15 @@ def setup(place: Path) -> None:
     """Run the command on standard input once in the working directory; print its exit code and last words."""
     import fcntl
 
-    from trimtuner.engines.minding import files
+    from trimtuner.engines.minding.files import Folder
 
     told = json.loads(sys.stdin.buffer.read())
+    folder = Folder(place, bytes.fromhex(told["key"]))
     with open(place / _SETUP_LOCK, "wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # one that a lost line left behind may still be at it
-        if files.read_text(place / _SETUP) is None:
-            files.write_once(place / _SETUP, {"code": _run_setup(place, told["words"], told["environment"])})
-    print((place / _SETUP).read_text(encoding="utf-8"))
+        if folder.get(_SETUP) is None:
+            folder.put(_SETUP, {"code": _run_setup(place, told["words"], told["environment"])})
+    print(json.dumps(folder.get(_SETUP)))
     print((place / _SETUP_LOG).read_text(encoding="utf-8", errors="replace")[-_MOST_WORDS:])
 
 
@@ -62,14 +68,14 @@ def start(place: Path) -> None:
     from trimtuner.engines.minding.starting import CannotBegin, begin, has_begun
 
     told = json.loads(sys.stdin.buffer.read())
-    folder = place / ATTEMPT
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with files.start_lock(folder) as lock:
+    folder = _attempt(place, bytes.fromhex(told["key"]))
+    folder.make()
+    with files.start_lock(folder.path) as lock:
         if not has_begun(folder):
             record = told["record"]
             record["working_directory"] = str(place / WORK)
             try:
-                begin(record, folder, lock, {**told["added"], processes.FOLDER: str(folder)})
+                begin(record, folder, lock, {**told["added"], processes.FOLDER: str(folder.path)})
             except CannotBegin as reason:
                 sys.exit(str(reason))
     print("begun", _age(folder))
@@ -79,7 +85,7 @@ def follow(place: Path, reports_from: str) -> None:
     """Print what is new, a line each time, until the end."""
     from trimtuner.engines.minding.follow import follow as news_of
 
-    for news in news_of(place / ATTEMPT, int(reports_from)):
+    for news in news_of(_attempt(place, sys.stdin.buffer.read()), int(reports_from)):
         sys.stdout.buffer.write(news.as_line())
         sys.stdout.buffer.flush()
 
@@ -101,11 +107,17 @@ _VERBS: dict[str, Callable[..., None]] = {
 }
 
 
-def _age(folder: Path) -> float:
+def _attempt(place: Path, key: bytes) -> Folder:
+    from trimtuner.engines.minding.files import Folder
+
+    return Folder(place / ATTEMPT, key)
+
+
+def _age(folder: Folder) -> float:
     from trimtuner.engines.minding import files
 
-    text = files.read_text(folder / files.BEGUN)
-    return 0.0 if text is None else time.monotonic() - float(json.loads(text)["monotonic"])
+    begun = folder.get(files.BEGUN)
+    return 0.0 if begun is None else time.monotonic() - float(str(begun["monotonic"]))
 
 
 def _run_setup(place: Path, words: list[str], environment: dict[str, str]) -> int:

@@ -131,7 +131,7 @@ class Pilot:
         return Verdict(None if note["kind"] is None else str(note["kind"]), str(note["detail"]))
 
     def _is_stopped(self) -> bool:
-        return (self._mirror.folder / files.STOP).exists()
+        return self._mirror.is_asked_to_stop()
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:

@@ -40,10 +40,10 @@ class AwsSettings:
         """Boot and setup before the command, its grace, and the way to terminated machines; all of it is charged."""
         return self.ready_within + ENDED_WITHIN_SECONDS + _TERMINATED_WITHIN_SECONDS + _MINUTE
 
-    def engine(self, folder: Path) -> Engine:
+    def engine(self, folder: Path, secret: bytes) -> Engine:
         """The engine; an EngineTrouble where what it needs is not installed."""
         try:
             from trimtuner.engines.aws.engine import AwsEngine
         except ModuleNotFoundError as error:
             raise EngineTrouble(f"engine type aws needs {error.name!r}; pip install 'trimtuner[aws]'") from None
-        return AwsEngine(folder, self)
+        return AwsEngine(folder, secret, self)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from trimtuner.engines.minding import files, processes
+from trimtuner.engines.minding import fence, files, processes
 from trimtuner.engines.minding.attempt import Attempt
 from trimtuner.engines.minding.environment import (
     check_launch,
@@ -17,6 +19,8 @@ from trimtuner.engines.minding.environment import (
     record_of,
     secrets_and_tags,
 )
+from trimtuner.engines.minding.fence import Whose
+from trimtuner.engines.minding.files import Folder
 from trimtuner.engines.minding.minder import GRACE_SECONDS
 from trimtuner.engines.minding.processes import Tagged
 from trimtuner.engines.minding.starting import CannotBegin, begin, has_begun
@@ -26,39 +30,49 @@ from trimtuner.errors import InputError
 _PATIENCE_WITH_MINDER_SECONDS = GRACE_SECONDS + 5.0
 _PATIENCE_WITH_KERNEL_SECONDS = 5.0
 _LOOK_SECONDS = 0.02
+_NAME = re.compile(r"[0-9]{1,9}-[0-9]{1,9}")  # of an attempt's folder
 
 
 class LocalEngine:
-    """Runs commands here. It holds no state: any number of drivers, one after the other or at once, see the same."""
+    """Runs commands here. Any number of drivers, one after the other or at once, see the same.
 
-    def __init__(self, folders: Iterable[Path] = ()) -> None:
-        """The folders of studies in which ``find`` looks, besides the processes that run."""
+    All that it remembers is how long it has itself seen an attempt run: whatever becomes of files, no less is told.
+    """
+
+    def __init__(self, secret: bytes, folders: Iterable[Path] = ()) -> None:
+        """The study's secret, and the folders of studies in which ``find`` looks, besides the processes that run."""
         if sys.platform != "linux":
             raise InputError(f"the local engine watches processes as only Linux shows them; this is {sys.platform!r}")
-        self._folders = tuple(folder.resolve() for folder in folders)
+        self._secret, self._folders = secret, tuple(folder.resolve() for folder in folders)
+        self._attempts: dict[str, Attempt] = {}
 
     def start(self, launch: Launch) -> str:
         """Start the attempt, unless it was started already; its folder."""
         check_launch(launch)
-        folder = _folder_of(launch)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with files.start_lock(folder) as lock:
-            if not has_begun(folder):
-                _record_and_start(launch, folder, lock)
-        return str(folder)
+        attempt = self._attempt(str(_folder_of(launch)))
+        folder = attempt.folder
+        folder.make()
+        try:
+            with files.start_lock(folder.path) as lock:
+                if not has_begun(folder):
+                    _record_and_start(launch, folder, lock)
+        except TimeoutError as error:
+            raise EngineTrouble(str(error)) from None
+        attempt.has_started()
+        return str(folder.path)
 
     def take_over(self, launch: Launch, handle: str) -> str:
         """By its folder, if that is here under whatever path; else it runs on another machine, and is lost to us."""
         folder = _folder_of(launch)
-        return str(folder) if (folder / files.LAUNCH).exists() else handle
+        return str(folder) if self._attempt(str(folder)).launch() is not None else handle
 
     def poll(self, handle: str) -> State:
         """How it goes; what it finds without a minder it kills, and tells as lost once that is confirmed."""
-        return Attempt(Path(handle)).state()
+        return self._attempt(handle).state()
 
     def stop(self, handle: str) -> None:
         """End it with everything it started, and return when that is confirmed."""
-        attempt = Attempt(Path(handle))
+        attempt = self._attempt(handle)
         if attempt.end() is None:
             _ask_to_end(attempt)
         if not _becomes_true(lambda: _is_confirmed(attempt), _PATIENCE_WITH_KERNEL_SECONDS):
@@ -69,21 +83,32 @@ class LocalEngine:
         running: dict[str, list[Tagged]] = {}
         for tagged in processes.tagged_processes():
             running.setdefault(tagged.folder, []).append(tagged)
-        found = {one.handle: one for one in self._find_in_folders(running)}
-        for handle, (tagged, *_) in running.items():
-            one = Found(tagged.study, tagged.trial, tagged.attempt, handle, is_running=True)
-            found.setdefault(handle, one)
-        return [one for one in found.values() if study is None or one.study == study]
+        held = {whose.folder: whose for whose in fence.held_attempts()}
+        found = {attempt.handle: attempt for attempt in self._find_in_folders(running, held.keys())}
+        alive: list[Whose | Tagged] = [*held.values(), *(tagged for tagged, *_ in running.values())]
+        for one in alive:
+            found.setdefault(one.folder, Found(one.study, one.trial, one.attempt, one.folder, is_running=True))
+        return [attempt for attempt in found.values() if study is None or attempt.study == study]
 
     def forget(self, handle: str) -> None:
-        """Nothing is held for it; its folder stays, for whoever wants to read the log."""
+        """Only what was seen of it; its folder stays, for whoever wants to read the log."""
+        self._attempts.pop(handle, None)
 
-    def _find_in_folders(self, running: Mapping[str, list[Tagged]]) -> Iterator[Found]:
+    def _attempt(self, handle: str) -> Attempt:
+        """By its folder, whose name is made of its numbers."""
+        if handle not in self._attempts:
+            self._attempts[handle] = Attempt(files.folder_at(Path(handle), self._secret))
+        return self._attempts[handle]
+
+    def _find_in_folders(self, running: Mapping[str, list[Tagged]], held: Collection[str]) -> Iterator[Found]:
         for path in sorted(path for folder in self._folders for path in folder.glob(f"*/{files.LAUNCH}")):
-            attempt, handle = Attempt(path.parent), str(path.parent)
+            if not _NAME.fullmatch(path.parent.name):
+                continue
+            attempt, handle = self._attempt(str(path.parent)), str(path.parent)
             launch = attempt.launch()
-            if launch is not None:
-                is_running = attempt.is_under_way() or _has_more_than_minder(attempt, running.get(handle, []))
+            if launch is not None:  # else it is of another record
+                is_more = handle in held or _has_more_than_minder(attempt, running.get(handle, []))
+                is_running = attempt.is_under_way() or is_more
                 yield Found(launch["study"], launch["trial"], launch["attempt"], handle, is_running)
 
 
@@ -91,19 +116,19 @@ def _folder_of(launch: Launch) -> Path:
     return launch.folder.resolve() / f"{launch.trial:d}-{launch.attempt:d}"
 
 
-def _record_and_start(launch: Launch, folder: Path, lock: int) -> None:
+def _record_and_start(launch: Launch, folder: Folder, lock: int) -> None:
     check_secrets(launch)
     cores = [] if launch.vcpus is None else least_used_cores(launch.vcpus)
-    record = record_of(launch, str(folder), str(launch.working_directory.resolve()), cores)
+    record = record_of(launch, str(folder.path), str(launch.working_directory.resolve()), cores)
     try:
-        begin(record, folder, lock, secrets_and_tags(launch, str(folder), cores))
+        begin(record, folder, lock, secrets_and_tags(launch, str(folder.path), cores))
     except CannotBegin as reason:
         raise EngineTrouble(str(reason)) from None
 
 
 def _ask_to_end(attempt: Attempt) -> None:
-    if attempt.folder.exists():
-        (attempt.folder / files.STOP).touch()
+    with suppress(OSError):  # a folder beyond use; a signal does as well
+        attempt.folder.ask_to_stop()
     _signal_minder(attempt, signal.SIGTERM)
     if not _becomes_true(lambda: attempt.state().end is not None, _PATIENCE_WITH_MINDER_SECONDS):
         _signal_minder(attempt, signal.SIGKILL)  # it hangs; what it minded is then killed by its tags

@@ -17,8 +17,8 @@ class LocalSettings:
         """The minder's grace."""
         return ENDED_WITHIN_SECONDS
 
-    def engine(self, folder: Path) -> Engine:
+    def engine(self, folder: Path, secret: bytes) -> Engine:
         """An engine that looks for attempts in the folders of the studies."""
         from trimtuner.engines.local.engine import LocalEngine
 
-        return LocalEngine([path for path in folder.glob("*") if path.is_dir()] if folder.exists() else [])
+        return LocalEngine(secret, [path for path in folder.glob("*") if path.is_dir()] if folder.exists() else [])

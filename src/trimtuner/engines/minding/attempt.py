@@ -2,44 +2,56 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
+import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from contextlib import suppress
+from typing import cast
 
-from trimtuner.engines.minding import files, processes
-from trimtuner.engines.minding.files import BegunRecord, EndRecord, LaunchRecord
-from trimtuner.engines.protocol import LOST, STOPPED, End, Report, State
+from trimtuner.engines.minding import fence, files, processes
+from trimtuner.engines.minding.files import BegunRecord, EndRecord, Folder, LaunchRecord
+from trimtuner.engines.minding.metrics import MOST_FILE_BYTES
+from trimtuner.engines.protocol import ENDED_WITHIN_SECONDS, LOST, STOPPED, TIMEOUT, End, Report, State
 
-# A minder on another machine, seen through a shared folder, cannot be looked up; its beats must do.
+# A minder that cannot be looked up, in a container or on another machine: its beats must do, and whether they go on is
+# told by the reader's own clock, since no two machines need agree on the time.
 _SILENCE_ELSEWHERE_SECONDS = 60.0
+_PATIENCE_WITH_MINDER_SECONDS = 5.0  # beyond what it may take itself, before it is ended with all that it minds
 
 
 class Attempt:
-    """One attempt; a reader that owns nothing, so that there may be any number of them."""
+    """One attempt; a reader that owns nothing, so that there may be any number of them.
 
-    def __init__(self, folder: Path) -> None:
+    It remembers what it has seen: whatever becomes of the folder, the attempt has run at least so long.
+    """
+
+    def __init__(self, folder: Folder) -> None:
         self.folder = folder
+        self._since: float | None = None  # when it was first seen to run, by our clock
+        self._seen_seconds = 0.0  # that it had run when it was last seen to
+        self._beat = (0.0, time.monotonic())  # the last one, and since when it is that
+        self._gone_since: float | None = None
+        self._position = self._number = 0  # how far its reports are read
+        self._reports: list[Report] = []
+        self._bad_lines: list[str] = []
 
     def launch(self) -> LaunchRecord | None:
         """What was to be done."""
-        text = files.read_text(self.folder / files.LAUNCH)
-        return None if text is None else json.loads(text)
+        return cast("LaunchRecord | None", self.folder.get(files.LAUNCH))
 
     def begun(self) -> BegunRecord | None:
         """Which process minds it, if it ever came so far."""
-        text = files.read_text(self.folder / files.BEGUN)
-        return None if text is None else json.loads(text)
+        return cast("BegunRecord | None", self.folder.get(files.BEGUN))
 
     def end(self) -> End | None:
         """How it ended, if that is written down."""
-        text = files.read_text(self.folder / files.END)
-        if text is None:
-            return None
-        record: EndRecord = json.loads(text)
-        return End(record["kind"], record["detail"], record["seconds"])
+        record = cast("EndRecord | None", self.folder.get(files.END))
+        return None if record is None else End(record["kind"], record["detail"], record["seconds"])
+
+    def has_started(self) -> None:
+        """Note that it runs: from now on at the latest, and until now at least."""
+        self._since = self._since or time.monotonic()
+        self._seen_seconds = self._ran()
 
     def state(self) -> State:
         """How it goes. What nobody minds any more is killed, and closed as soon as nothing of it is left."""
@@ -54,19 +66,6 @@ class Attempt:
         end = self._settled()
         return None if end is None else EndRecord(kind=end.kind, detail=end.detail, seconds=end.seconds)
 
-    def _settled(self) -> End | None:
-        return self.end() or self._close_if_unminded()
-
-    def _state(self, end: End | None) -> State:
-        # Only now the reports: with an end, they are complete.
-        reports, bad_lines = [], []
-        for entry in self._entries():
-            if isinstance(entry, Report):
-                reports.append(entry)
-            else:
-                bad_lines.append(entry)
-        return State(tuple(reports), tuple(bad_lines), end)
-
     def is_under_way(self) -> bool:
         """Whether its end is not written down and somebody will do it."""
         return self.end() is None and self.is_minded()
@@ -76,32 +75,59 @@ class Attempt:
         begun = self.begun()
         if begun is None:
             return False
-        if begun["host"] != os.uname().nodename:
-            return self._is_beating()
-        return self.minder() is not None
+        return self.minder() is not None if _is_numbered_here(begun) else self._is_beating()
 
     def minder(self) -> processes.Process | None:
-        """The living minder, on this machine."""
+        """The living minder, where it can be seen from here."""
         begun = self.begun()
-        if begun is None or not _is_of_this_boot(begun):
+        if begun is None or not _is_numbered_here(begun):
             return None
         process = processes.read_process(begun["pid"])
         is_same = process is not None and process.started_ticks == begun["started_ticks"]
         return process if process is not None and is_same and process.is_alive else None
 
     def kill_rest(self) -> bool:
-        """Kill what is left of it, by its tags; whether there was anything."""
-        rest = processes.living_processes_of(str(self.folder))
+        """Kill what is left of it, by its tags and inside its fence; whether there was anything."""
+        rest = processes.living_processes_of(str(self.folder.path))
         for process in rest:
             processes.send(process, signal.SIGKILL)
+        is_any = fence.kill(str(self.folder.path)) or bool(rest)
+        if is_any:
+            self.has_started()
+            with suppress(OSError):  # for whoever closes it, if that is not us
+                self.folder.beat(self._seen_seconds)
+        return is_any
+
+    def _settled(self) -> End | None:
+        end = self.end()
+        if end is not None:
+            return end
+        if self.is_minded():
+            self.has_started()
+            self._kill_if_overdue()
+            return None
+        return self._close_if_unminded()
+
+    def _ran(self) -> float:
+        """How long it has run, if it has until now."""
         begun = self.begun()
-        if rest and begun is not None:
-            files.write_beat(self.folder, time.monotonic() - begun["monotonic"])
-        return bool(rest)
+        if begun is not None and _is_numbered_here(begun):
+            return time.monotonic() - begun["monotonic"]
+        return 0.0 if self._since is None else time.monotonic() - self._since
+
+    def _most_seconds(self) -> float:
+        """After which it has ended for sure, if its minder does what it should."""
+        launch = self.launch()
+        return sys.maxsize if launch is None else launch["limit"] + ENDED_WITHIN_SECONDS
+
+    def _kill_if_overdue(self) -> None:
+        """A minder that was stopped keeps no limit; then we do."""
+        if self._ran() > self._most_seconds() + _PATIENCE_WITH_MINDER_SECONDS:
+            self.kill_rest()
 
     def _close_if_unminded(self) -> End | None:
-        if self.is_minded():
-            return None
+        if not self.folder.is_there():
+            return self._end_without_folder()
         if self.begun() is None:
             return self._close_if_never_begun()
         if self.kill_rest():
@@ -109,43 +135,75 @@ class Attempt:
         return self._close("its minder is gone, and nobody saw how it ended", self._last_sign_of_life())
 
     def _close_if_never_begun(self) -> End | None:
-        try:
-            with files.start_lock_if_free(self.folder) as is_ours:
-                if not is_ours or self.begun() is not None:
-                    return None
-                return self._close("it was never started", 0.0)
-        except FileNotFoundError:
-            return self._end_without_folder()
+        """Who was seen to run and says no more that it has begun, is ended; and is no longer about to be started."""
+        if self._since is not None:
+            if self.kill_rest():
+                return None
+            return self._close("what it had written down of its start is gone", self._ran())
+        with files.start_lock_if_free(self.folder.path) as is_ours:
+            if not is_ours or self.begun() is not None or self.kill_rest():
+                return None
+            return self._close("it was never started", 0.0)
 
     def _end_without_folder(self) -> End | None:
-        if self.kill_rest():
+        """Its minder sees it too, ends all, and makes the folder anew to say so; unless it is gone itself."""
+        if processes.living_processes_of(str(self.folder.path)):
+            self.has_started()
+            self._gone_since = self._gone_since or time.monotonic()
+            if time.monotonic() - self._gone_since > _PATIENCE_WITH_MINDER_SECONDS:
+                self.kill_rest()
             return None
-        return End(LOST, f"its folder {str(self.folder)!r} is gone", 0.0)
+        if self.kill_rest():  # what had left its parents and its tags behind
+            return None
+        seconds = min(self._ran(), self._most_seconds())
+        return self.end() or End(LOST, f"its folder {str(self.folder.path)!r} is gone", seconds)
 
-    def _close(self, detail: str, seconds: float) -> End | None:
-        kind = STOPPED if (self.folder / files.STOP).exists() else LOST
-        files.write_once(self.folder / files.END, {**EndRecord(kind=kind, detail=detail, seconds=seconds)})
-        return self.end()  # the first to write decides: the minder before it left, or one of several who close it now
+    def _close(self, detail: str, seconds: float) -> End:
+        launch = self.launch()
+        kind = STOPPED if self.folder.is_asked_to_stop() else LOST
+        if kind == LOST and launch is not None and seconds >= launch["limit"]:
+            kind, detail = TIMEOUT, f"ended after its limit of {launch['limit']:g} s; its minder had not done it"
+        end = End(kind, detail, seconds)
+        with suppress(OSError):  # a folder that is beyond use: then our word is all there is
+            self.folder.put(files.END, {**EndRecord(kind=kind, detail=detail, seconds=seconds)})
+        return self.end() or end  # the first to write decides: the minder before it left, or another who closes it now
 
     def _last_sign_of_life(self) -> float:
-        """Seconds after the start, rounded up to where the next beat was due."""
-        beat = float(files.read_text(self.folder / files.ALIVE) or 0.0)
-        reported = [entry.seconds for entry in self._entries() if isinstance(entry, Report)]
-        return max([beat, *reported]) + files.BEAT_SECONDS
+        """Seconds after the start, rounded up to where the next beat was due; never less than it was seen to run."""
+        reported = [report.seconds for report in self._state(None).reports]
+        return max(max([self.folder.last_beat(), *reported]) + files.BEAT_SECONDS, self._seen_seconds)
 
     def _is_beating(self) -> bool:
-        try:
-            return time.time() - os.stat(self.folder / files.ALIVE).st_mtime < _SILENCE_ELSEWHERE_SECONDS
-        except FileNotFoundError:
-            return False
+        beat = self.folder.last_beat()
+        if beat != self._beat[0]:
+            self._beat = beat, time.monotonic()
+        return time.monotonic() - self._beat[1] < _SILENCE_ELSEWHERE_SECONDS
 
-    def _entries(self) -> Iterator[Report | str]:
-        text = files.read_text(self.folder / files.REPORTS) or ""
+    def _state(self, end: End | None) -> State:
+        # Only now the reports: with an end, they are complete.
+        self._read_reports()
+        return State(tuple(self._reports), tuple(self._bad_lines), end)
+
+    def _read_reports(self) -> None:
+        """Those that have come since the last time; what the command wrote there itself is none."""
+        path = self.folder.path / files.REPORTS
+        text = files.read_regular(path, MOST_FILE_BYTES - self._position, self._position) or b""
         # What follows the last end of line is still being written, or was when the minder died.
-        for line in text.split("\n")[:-1]:
-            entry = json.loads(line)
-            yield entry["bad"] if "bad" in entry else Report(entry["metrics"], entry["seconds"])
+        for line in text.split(b"\n")[:-1]:
+            self._position += len(line) + 1
+            entry = self.folder.unsealed(files.REPORTS, line)
+            if entry is not None and cast("int", entry["number"]) > self._number:
+                self._number = cast("int", entry["number"])
+                self._take(entry)
+
+    def _take(self, entry: dict[str, object]) -> None:
+        if "bad" in entry:
+            self._bad_lines.append(str(entry["bad"]))
+            return
+        metrics = cast("dict[str, float]", entry["metrics"])
+        named = {sys.intern(name): value for name, value in metrics.items()}  # the same ones in line after line
+        self._reports.append(Report(named, cast("float", entry["seconds"])))
 
 
-def _is_of_this_boot(begun: BegunRecord) -> bool:
-    return begun["host"] == os.uname().nodename and begun["boot"] == processes.boot_identity()
+def _is_numbered_here(begun: BegunRecord) -> bool:
+    return begun["numbering"] == processes.numbering()

@@ -1,10 +1,19 @@
-"""The folder of an attempt: which file says what, and how it is written so that a crash leaves all or none of it."""
+"""The folder of an attempt: which file says what, and how it is written so that a crash leaves all or none of it.
+
+The command can write into the folder too. So everything that its minder, or whoever closes the attempt, writes there
+carries a seal, made with a key that the command is never given; what has none is not read. Nothing but ordinary files
+of bounded size is opened, and never through a link.
+"""
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import hmac
 import json
 import os
+import stat
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,6 +30,11 @@ END = "end.json"
 MINDER_ERRORS = "minder.txt"  # empty unless the minder itself fails
 
 BEAT_SECONDS = 1.0
+KEY_BYTES = 32
+_SEAL_CHARACTERS = 64
+_MOST_BYTES = 8 * 1024 * 1024  # of any file but reports and log
+_PATIENCE_WITH_LOCK_SECONDS = 60.0
+_LOOK_SECONDS = 0.02
 
 
 class LaunchRecord(TypedDict):
@@ -42,8 +56,7 @@ class LaunchRecord(TypedDict):
 class BegunRecord(TypedDict):
     """begun.json: which process minds the attempt, and since when."""
 
-    host: str
-    boot: str
+    numbering: str  # what gives processes their numbers: see ``processes.numbering``
     pid: int
     started_ticks: int
     monotonic: float
@@ -57,29 +70,140 @@ class EndRecord(TypedDict):
     seconds: float
 
 
-def write_once(path: Path, content: Mapping[str, object]) -> None:
-    """Write a JSON file durably and whole; when it is there already, the first one stays."""
-    draft = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
-    try:
-        with open(draft, "w", encoding="utf-8", opener=_private) as file:
-            json.dump(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileExistsError):
-            os.link(draft, path)  # unlike a rename, it never replaces what somebody else has written meanwhile
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None  # where a disk is full, the system does not say
-    finally:
-        draft.unlink(missing_ok=True)
-    sync_folder(path.parent)
+def key_of(secret: bytes, trial: int, attempt: int) -> bytes:
+    """The key of an attempt, from the secret that its study has in the record."""
+    return hmac.digest(secret, f"{trial:d}-{attempt:d}".encode(), "sha256")
 
 
-def read_text(path: Path) -> str | None:
-    """The file's text, or None when there is no such file."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
+def folder_at(path: Path, secret: bytes) -> Folder:
+    """The folder of an attempt at its usual place, where its name is made of trial and attempt."""
+    trial, _, attempt = path.name.partition("-")
+    return Folder(path, key_of(secret, int(trial), int(attempt)))
+
+
+class Folder:
+    """The folder of one attempt, and the key to what is sealed in it."""
+
+    def __init__(self, path: Path, key: bytes) -> None:
+        self.path, self.key = path, key
+
+    def is_there(self) -> bool:
+        """Whether it is a folder, and no link to one."""
+        try:
+            return stat.S_ISDIR(os.lstat(self.path).st_mode)
+        except OSError:
+            return False
+
+    def make(self) -> None:
+        """Make it, unless it is there; what else has its name is put aside."""
+        if not self.is_there():
+            _put_aside(self.path)
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def put(self, name: str, content: Mapping[str, object]) -> None:
+        """Write a file durably and whole. A sealed one that is there already stays, anything else is put aside."""
+        try:
+            self._put(name, content)
+        except PermissionError:
+            os.chmod(self.path, 0o700)  # it is ours; the command may have closed it
+            self._put(name, content)
+
+    def get(self, name: str) -> dict[str, object] | None:
+        """What a file says; None where there is none, or none of ours."""
+        content = read_regular(self.path / name, _MOST_BYTES)
+        return None if content is None else self.unsealed(name, content.removesuffix(b"\n"))
+
+    def sealed(self, name: str, content: Mapping[str, object]) -> bytes:
+        """One line that nobody can write who does not have the key."""
+        text = json.dumps(content, allow_nan=False).encode()
+        return self._seal(name, text) + b" " + text + b"\n"
+
+    def unsealed(self, name: str, line: bytes) -> dict[str, object] | None:
+        """What a sealed line says, without its end; None for any other."""
+        seal, text = line[:_SEAL_CHARACTERS], line[_SEAL_CHARACTERS + 1 :]
+        if not hmac.compare_digest(seal, self._seal(name, text)):
+            return None
+        content: dict[str, object] = json.loads(text)
+        return content
+
+    def beat(self, seconds: float) -> None:
+        """Say that the attempt lived this long; of constant length, so that a reader never sees half of it."""
+        text = b"%020.6f" % seconds
+        descriptor = os.open(self.path / ALIVE, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+        try:
+            os.pwrite(descriptor, self._seal(ALIVE, text) + b" " + text + b"\n", 0)
+        finally:
+            os.close(descriptor)
+
+    def last_beat(self) -> float:
+        """How long it is known to have lived; 0 where nothing says so."""
+        line = (read_regular(self.path / ALIVE, _MOST_BYTES) or b"").removesuffix(b"\n")
+        seal, text = line[:_SEAL_CHARACTERS], line[_SEAL_CHARACTERS + 1 :]
+        return float(text) if hmac.compare_digest(seal, self._seal(ALIVE, text)) else 0.0
+
+    def ask_to_stop(self) -> None:
+        """Ask the minder to end the command."""
+        if self.is_there():
+            self.put(STOP, {})
+
+    def is_asked_to_stop(self) -> bool:
+        """Whether somebody did who may."""
+        return self.get(STOP) is not None
+
+    def _seal(self, name: str, text: bytes) -> bytes:
+        return hmac.new(self.key, name.encode() + b"\n" + text, "sha256").hexdigest().encode()
+
+    def _put(self, name: str, content: Mapping[str, object]) -> None:
+        path = self.path / name
+        draft = path.with_name(f"{name}.{os.urandom(8).hex()}")
+        try:
+            with open(draft, "wb", opener=_private) as file:
+                file.write(self.sealed(name, content))
+                file.flush()
+                os.fsync(file.fileno())
+            self._give_name(draft, path)
+        except OSError as error:  # where a disk is full, the system does not say
+            raise type(error)(error.errno, error.strerror, str(path)) from None
+        finally:
+            draft.unlink(missing_ok=True)
+        sync_folder(self.path)
+
+    def _give_name(self, draft: Path, path: Path) -> None:
+        """Unlike a rename, a link never replaces what somebody else has written meanwhile."""
+        while True:
+            try:
+                return os.link(draft, path)
+            except FileExistsError:
+                if self.get(path.name) is not None:
+                    return None
+                _put_aside(path)
+
+
+def read_regular(path: Path, most_bytes: int, begin: int = 0) -> bytes | None:
+    """An ordinary file's content, from a place on, as far as it may be; None for whatever else has the name.
+
+    Opening a pipe could take for ever, reading a device all memory, and a link may lead to what is not ours to show.
+    """
+    descriptor = open_regular(path)
+    if descriptor is None:
         return None
+    with open(descriptor, "rb") as file:
+        file.seek(begin)
+        return file.read(most_bytes)
+
+
+def open_regular(path: Path) -> int | None:
+    """An ordinary file, open to be read; None for whatever else has the name."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ENFILE, errno.EMFILE, errno.ENOMEM, errno.EIO):  # then it may well be there
+            raise
+        return None
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    return None
 
 
 def sync_folder(folder: Path) -> None:
@@ -91,21 +215,16 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def write_beat(folder: Path, seconds: float) -> None:
-    """Say that the attempt lived this long; of constant length, so that a reader never sees half of it."""
-    descriptor = os.open(folder / ALIVE, os.O_WRONLY | os.O_CREAT, 0o600)
-    try:
-        os.pwrite(descriptor, b"%020.6f\n" % seconds, 0)
-    finally:
-        os.close(descriptor)
-
-
 @contextmanager
 def start_lock(folder: Path) -> Iterator[int]:
-    """Wait for the right to start the attempt, and hold it."""
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    """Wait for the right to start the attempt, and hold it; a TimeoutError where somebody keeps it for long."""
+    descriptor = _open_lock(folder)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        deadline = time.monotonic() + _PATIENCE_WITH_LOCK_SECONDS
+        while not try_lock(descriptor):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"another process holds {str(folder / LOCK)!r}; end it, or remove the folder")
+            time.sleep(_LOOK_SECONDS)
         yield descriptor
     finally:
         os.close(descriptor)
@@ -114,7 +233,7 @@ def start_lock(folder: Path) -> Iterator[int]:
 @contextmanager
 def start_lock_if_free(folder: Path) -> Iterator[bool]:
     """Hold the right to start the attempt if nobody else does; whether we hold it."""
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = _open_lock(folder)
     try:
         yield try_lock(descriptor)
     finally:
@@ -130,5 +249,19 @@ def try_lock(descriptor: int) -> bool:
     return True
 
 
+def _open_lock(folder: Path) -> int:
+    path = folder / LOCK
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            _put_aside(path)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+
+
+def _put_aside(path: Path) -> None:
+    """Give what has taken the name of a file of ours another one: it may be looked at, and is in nobody's way."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        path.rename(path.with_name(f"{path.name}.not-ours-{os.urandom(4).hex()}"))
+
+
 def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    return os.open(path, flags | os.O_EXCL | os.O_NOFOLLOW, 0o600)

@@ -7,13 +7,15 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from trimtuner.engines.minding import files
 from trimtuner.engines.minding.attempt import Attempt
-from trimtuner.engines.minding.files import EndRecord
+from trimtuner.engines.minding.files import EndRecord, Folder
+from trimtuner.engines.minding.metrics import MOST_FILE_BYTES
+from trimtuner.engines.minding.output import MOST_LOG_BYTES
 
 BEAT_SECONDS = 2.0  # at most so long nothing is said; who hears nothing much longer knows that the line is dead
 _PAUSE_SECONDS = 0.1
@@ -48,16 +50,16 @@ class News(NamedTuple):
             raise ValueError(f"no news of an attempt: {error}") from None
 
 
-def follow(folder: Path, reports_from: int) -> Iterator[News]:
+def follow(folder: Folder, reports_from: int) -> Iterator[News]:
     """News of the attempt until its end, at least every BEAT_SECONDS; an attempt that lost its minder is ended.
 
     The log is told from its beginning, the reports from where the reader says.
     """
     attempt, last = Attempt(folder), -BEAT_SECONDS
-    with closing(_LogReader(folder / files.LOG)) as log:
+    with closing(_LogReader(folder.path / files.LOG)) as log:
         while True:
             end = attempt.settled_end()  # before the rest is read, which is then complete
-            reports = _read_from(folder / files.REPORTS, reports_from)
+            reports = files.read_regular(folder.path / files.REPORTS, MOST_FILE_BYTES, reports_from) or b""
             log_from, text = log.read()
             if reports or text or end is not None or time.monotonic() - last >= BEAT_SECONDS:
                 last = time.monotonic()
@@ -81,23 +83,17 @@ class _LogReader:
 
     def read(self) -> tuple[int, bytes]:
         """Where it begins, and what is new."""
-        with suppress(FileNotFoundError):
-            if not os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno())):
-                now = open(self._path, "rb")  # noqa: SIM115
+        descriptor = files.open_regular(self._path)
+        if descriptor is not None:
+            now = open(descriptor, "rb")  # noqa: SIM115
+            if os.path.samestat(os.fstat(descriptor), os.fstat(self._file.fileno())):
+                now.close()
+            else:
                 self.close()
                 self._file = now
         begin = self._file.tell()
-        return begin, self._file.read()
+        return begin, self._file.read(MOST_LOG_BYTES)
 
     def close(self) -> None:
         """Let the log go."""
         self._file.close()
-
-
-def _read_from(path: Path, position: int) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            file.seek(position)
-            return file.read()
-    except FileNotFoundError:
-        return b""

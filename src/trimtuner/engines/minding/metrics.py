@@ -8,14 +8,18 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
 from typing import NoReturn
+
+from trimtuner.engines.minding import files
+from trimtuner.engines.minding.files import Folder
 
 PREFIX = b"::metric"
 LINE_BYTES = 64 * 1024
 MOST_REPORTS = 10_000
 MOST_BAD_LINES = 100
-MOST_BYTES = 16 * 1024 * 1024  # of all reports together, since whoever polls reads them all
+MOST_NAMES = 1000  # of metrics, in all reports together
+MOST_BYTES = 4 * 1024 * 1024  # of all reports together, since whoever polls holds them all
+MOST_FILE_BYTES = 2 * MOST_BYTES  # with the last report, and what was not understood
 _SHOWN_CHARACTERS = 200
 
 # A progress bar ends its lines with a carriage return only.
@@ -71,9 +75,12 @@ def parse_metrics(text: bytes) -> dict[str, float]:
 class Reports:
     """The file of reports: however much a job says, it stays bounded. What a full disk does not take is held back."""
 
-    def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        self._descriptor = os.open(folder.path / files.REPORTS, flags, 0o600)
         self._good = self._bad = self._bytes = 0
+        self._names: set[str] = set()
         self._held = b""
 
     def add(self, texts: Iterable[bytes], seconds: float) -> None:
@@ -94,12 +101,22 @@ class Reports:
             return self._complaint(f"left out, after {self._good} reports", text)
         try:
             metrics = parse_metrics(text)
+            self._take_names(metrics)
         except ValueError as error:
             return self._complaint(_printable(str(error)), text)
         self._good += 1
-        entry = _encode({"metrics": metrics, "seconds": seconds})
+        entry = self._sealed({"metrics": metrics, "seconds": seconds})
         self._bytes += len(entry)
         return entry
+
+    def _take_names(self, metrics: dict[str, float]) -> None:
+        names = self._names | metrics.keys()
+        if len(names) > MOST_NAMES:
+            raise ValueError(f"more than {MOST_NAMES} names of metrics in one trial")
+        self._names = names
+
+    def _sealed(self, entry: dict[str, object]) -> bytes:
+        return self._folder.sealed(files.REPORTS, {**entry, "number": self._good + self._bad})
 
     def _complaint(self, reason: str, text: bytes) -> bytes:
         self._bad += 1
@@ -107,16 +124,12 @@ class Reports:
             return b""
         shown = _printable(text[: 4 * _SHOWN_CHARACTERS].decode("utf-8", "replace"))
         more = " (more of such lines are not kept)" if self._bad == MOST_BAD_LINES else ""
-        return _encode({"bad": f"{reason}: {shown}{more}"})
+        return self._sealed({"bad": f"{reason}: {shown}{more}"})
 
 
 def _printable(text: str) -> str:
     shown = "".join(character if character.isprintable() else "�" for character in text[:_SHOWN_CHARACTERS])
     return shown if len(text) <= _SHOWN_CHARACTERS else f"{shown}…"
-
-
-def _encode(entry: dict[str, object]) -> bytes:
-    return json.dumps(entry, allow_nan=False).encode() + b"\n"
 
 
 def _refuse_constant(word: str) -> NoReturn:

@@ -1,8 +1,9 @@
 """The process that stays with one attempt: starts the command, writes down what it says, and ends all of it for sure.
 
-Started as ``python -m trimtuner.engines.minding.minder FOLDER LOCK [LIFELINE]``. It knows nothing of whoever started it
-and needs nobody: the time limit holds when the driver is long dead. Where it is given a lifeline, the reading end of a
-pipe, it ends the command when nobody holds the other end any more.
+Started as ``python -m trimtuner.engines.minding.minder FOLDER LOCK [LIFELINE]``, with the key of the attempt as its
+input: what it writes down is sealed with it, and the command, which may write into the folder too, never sees it. It
+knows nothing of whoever started it and needs nobody: the time limit holds when the driver is long dead. Where it is
+given a lifeline, the reading end of a pipe, it ends the command when nobody holds the other end any more.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
-import json
 import os
 import select
 import signal
@@ -19,10 +19,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from trimtuner.engines.minding import files, processes
-from trimtuner.engines.minding.files import BegunRecord, EndRecord, LaunchRecord
+from trimtuner.engines.minding import fence, files, processes
+from trimtuner.engines.minding.files import BegunRecord, EndRecord, Folder, LaunchRecord
 from trimtuner.engines.minding.metrics import Lines, Reports, metrics_of_file, metrics_of_output
 from trimtuner.engines.minding.output import Blotter, Log, MetricsFile
 
@@ -31,30 +31,33 @@ _TICK_SECONDS = 0.2
 _PATIENCE_WITH_DISK_SECONDS = 3600.0  # to make room on a full one
 _READ_BYTES = 64 * 1024
 _MOST_READS_AT_END = 256  # a pipe holds less, unless somebody outside of the tree writes into it
-_SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
+_SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_CHILD_SUBREAPER = 1, 4, 36  # linux/prctl.h
 _CODE_OF_KILLED = 128 + signal.SIGKILL  # how a shell passes on that its command was killed
 
 # The words of engines.protocol, which is not imported here for its weight.
 _EXIT, _SIGNAL, _OUT_OF_MEMORY, _TIMEOUT, _LOST, _STOPPED = "exit", "signal", "oom", "timeout", "lost", "stopped"
 
 
-def main(folder: Path, lock: int, lifeline: int | None = None) -> None:
+def main(path: Path, lock: int, lifeline: int | None = None) -> None:
     """Become a process of nobody's, say so, and mind the command."""
     if os.fork():
         os._exit(0)  # nobody then has to collect the minder when it ends
+    _libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)  # the command, which is of the same user, cannot read the key in our memory
+    folder = Folder(path, os.read(0, files.KEY_BYTES))
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     _libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans of the command become ours, so none is out of sight
-    launch: LaunchRecord = json.loads((folder / files.LAUNCH).read_text(encoding="utf-8"))
+    launch = cast("LaunchRecord", folder.get(files.LAUNCH))
     started = time.monotonic()
     minder = _Minder(folder, launch, started, lifeline)
-    files.write_beat(folder, 0.0)
-    files.write_once(folder / files.BEGUN, _begun(started))
+    folder.beat(0.0)
+    folder.put(files.BEGUN, {**_begun(started)})
     os.close(lock)
-    _leave_starter(folder)
+    _leave_starter(path)
     kind, detail = minder.run()
     end = EndRecord(kind=kind, detail=detail, seconds=time.monotonic() - started)
     _write_patiently(minder.write_held_reports)
-    _write_patiently(lambda: files.write_once(folder / files.END, {**end}))
+    folder.make()  # where it was removed: the end is told all the same
+    _write_patiently(lambda: folder.put(files.END, {**end}))
 
 
 class _Ending(NamedTuple):
@@ -96,10 +99,11 @@ class _Stream:
 class _Minder:
     """One command, from its start to the confirmed end of everything that it started."""
 
-    def __init__(self, folder: Path, launch: LaunchRecord, started: float, lifeline: int | None) -> None:
+    def __init__(self, folder: Folder, launch: LaunchRecord, started: float, lifeline: int | None) -> None:
         self._folder, self._launch, self._started, self._lifeline = folder, launch, started, lifeline
-        self._log = Log(folder / files.LOG)
-        self._reports = Reports(folder / files.REPORTS)
+        self._identity = os.stat(folder.path)
+        self._log = Log(folder.path / files.LOG)
+        self._reports = Reports(folder)
         self._metrics_file = MetricsFile(_metrics_path(launch)) if launch["metrics_file"] else None
         self._file_stream = self._new_stream(metrics_of_file, _log_nothing)
         self._streams: dict[int, _Stream] = {}
@@ -107,15 +111,18 @@ class _Minder:
         self._wake = _new_pipe()
         self._was_told_to_end = self._was_let_go = False
         self._ending: _Ending | None = None
+        self._whose = fence.Whose(launch["study"], launch["trial"], launch["attempt"], str(folder.path))
         self._next_beat = self._next_memory_check = started
         self._memory_kills = processes.kernel_memory_kills()
         self._listen_to_signals()
 
     def run(self) -> tuple[str | None, str]:
         """Run the command; the kind of its failure, if any, and words for it."""
+        held = fence.make(self._whose)
         try:
-            command = self._start_command()
+            command = self._start_command(held)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
+            held.kill()
             return _EXIT, f"the command could not be started: {error}"
         try:
             while not _has_ended(command):
@@ -124,18 +131,23 @@ class _Minder:
                 self._beat()
                 self._enforce_limits(command)
         finally:
-            self._kill_tree(command)  # whatever went wrong here, nothing goes on unminded
+            self._kill_tree(command, held)  # whatever went wrong here, nothing goes on unminded
         self._read_rest()
-        return self._verdict(command.returncode)
+        return self._verdict(held.code_of_command(command.returncode))
 
     def write_held_reports(self) -> None:
         """What was said and could not be written yet."""
         self._reports.write_held()
 
-    def _start_command(self) -> subprocess.Popen[bytes]:
+    def _start_command(self, held: fence.Fence) -> subprocess.Popen[bytes]:
         # Two pipes, since a progress bar on stderr without an end of line must not hide a metric on stdout.
         pipes = [self._new_output(), self._new_output()]
         minder, cores = os.getpid(), self._launch["cores"]
+
+        def prepare() -> None:
+            _prepare_command(minder, cores)
+            held.enter()
+
         try:
             return subprocess.Popen(  # noqa: S603  (running the user's command is the task; no shell reads it)
                 self._launch["command"],
@@ -145,7 +157,7 @@ class _Minder:
                 stdout=pipes[0],
                 stderr=pipes[1],
                 start_new_session=True,
-                preexec_fn=lambda: _prepare_command(minder, cores),
+                preexec_fn=prepare,
             )
         finally:
             for descriptor in pipes:
@@ -218,7 +230,7 @@ class _Minder:
     def _beat(self) -> None:
         if time.monotonic() >= self._next_beat:
             with contextlib.suppress(OSError):  # it matters only if we vanish, and must not be why
-                files.write_beat(self._folder, self._seconds())
+                self._folder.beat(self._seconds())
             self._next_beat = time.monotonic() + files.BEAT_SECONDS
 
     def _enforce_limits(self, command: subprocess.Popen[bytes]) -> None:
@@ -232,20 +244,26 @@ class _Minder:
 
     def _reason_to_end(self) -> _Ending | None:
         now = time.monotonic()
-        if (self._folder / files.STOP).exists():
+        if self._folder.is_asked_to_stop():
             return _Ending(_STOPPED, "ended on request", now + GRACE_SECONDS)
         if self._was_told_to_end:
             return _Ending(_LOST, "a signal told its minder to end, as when a machine shuts down", now + GRACE_SECONDS)
         if self._was_let_go:
             return _Ending(_LOST, "whoever started it is gone", now + GRACE_SECONDS)
-        if not self._folder.exists():
-            return _Ending(_LOST, "its folder was removed, so nobody could learn of its end", now + GRACE_SECONDS)
+        if not self._is_folder_there():
+            return _Ending(_LOST, "its folder was removed, and what it had reported with it", now)
         if self._seconds() >= self._launch["limit"]:
             return _Ending(_TIMEOUT, f"ended after its limit of {self._launch['limit']:g} s", now + GRACE_SECONDS)
         if self._is_over_memory():
             # No grace: by the time it is over, the machine may have none left.
             return _Ending(_OUT_OF_MEMORY, f"killed above its limit of {self._launch['memory_bytes']} bytes", now)
         return None
+
+    def _is_folder_there(self) -> bool:
+        try:
+            return os.path.samestat(self._identity, os.lstat(self._folder.path))
+        except OSError:
+            return False
 
     def _is_over_memory(self) -> bool:
         """Whether the whole tree holds more than it may.
@@ -262,9 +280,9 @@ class _Minder:
         self._next_memory_check = begin + max(_TICK_SECONDS, 50 * (time.monotonic() - begin))
         return is_over
 
-    def _kill_tree(self, command: subprocess.Popen[bytes]) -> None:
+    def _kill_tree(self, command: subprocess.Popen[bytes], held: fence.Fence) -> None:
         """Kill until nothing is left, however long that takes: an end that is not confirmed is none."""
-        while tree := processes.living_descendants([os.getpid()]):
+        while (tree := processes.living_descendants([os.getpid()])) or held.kill():
             _kill_all(tree)
             self._beat()
             time.sleep(0.01)
@@ -293,12 +311,11 @@ def _write_patiently(write: Callable[[], None]) -> None:
 
 
 def _begun(started: float) -> BegunRecord:
-    myself = processes.read_process(os.getpid())
-    if myself is None:
+    myself, numbering = processes.read_process(os.getpid()), processes.numbering()
+    if myself is None or numbering is None:
         raise RuntimeError("/proc does not show this process; the local engine needs it mounted")
     return BegunRecord(
-        host=os.uname().nodename,
-        boot=processes.boot_identity(),
+        numbering=numbering,
         pid=myself.pid,
         started_ticks=myself.started_ticks,
         monotonic=started,
@@ -319,10 +336,11 @@ def _leave_starter(folder: Path) -> None:
 def _prepare_command(minder: int, cores: list[int]) -> None:
     """Runs in the new process, just before it becomes the command."""
     _libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != minder:  # it died before we asked to die with it
+    if processes.parent_seen_from_proc() != minder:  # it died before we asked to die with it
         os._exit(1)
     if cores:
         os.sched_setaffinity(0, cores)
+    _libc.prctl(_SET_DUMPABLE, 1, 0, 0, 0)  # or what follows would be refused; the key goes with the memory, at exec
     # When the machine itself runs short of memory, the kernel should choose the job, not its minder or the driver.
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
         file.write("800")

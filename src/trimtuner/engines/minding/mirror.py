@@ -5,13 +5,12 @@ It outlives the machine and the driver. Whatever is told twice is kept once.
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 from trimtuner.engines.minding import files
 from trimtuner.engines.minding.attempt import Attempt
-from trimtuner.engines.minding.files import EndRecord, LaunchRecord
+from trimtuner.engines.minding.files import EndRecord, Folder, LaunchRecord
 from trimtuner.engines.minding.follow import News
 from trimtuner.engines.protocol import End, Launch, State
 
@@ -19,20 +18,38 @@ from trimtuner.engines.protocol import End, Launch, State
 class Mirror:
     """The folder of one attempt that runs elsewhere."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Folder) -> None:
+        self._sealed, self._attempt = folder, Attempt(folder)
+        self.folder = folder.path
 
-    @classmethod
-    def of(cls, launch: Launch) -> Mirror:
-        """The mirror of an attempt, in the folder of its study."""
-        return cls(launch.folder.resolve() / f"{launch.trial:d}-{launch.attempt:d}")
+    @property
+    def key(self) -> bytes:
+        """With which its minder seals what it tells."""
+        return self._sealed.key
 
     def open(self, record: LaunchRecord) -> None:
         """Make the folder, and write down what is to be done."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        files.write_once(self.folder / files.LAUNCH, {**record})
+        self.make()
+        self._sealed.put(files.LAUNCH, {**record})
         for parent in (self.folder.parent, self.folder.parent.parent):
             files.sync_folder(parent)
+
+    def launch(self) -> LaunchRecord | None:
+        """What is to be done."""
+        return self._attempt.launch()
+
+    def make(self) -> None:
+        """Make the folder, unless it is there."""
+        self._sealed.make()
+
+    def ask_to_stop(self) -> None:
+        """Note that it is to be ended."""
+        self.make()
+        self._sealed.ask_to_stop()
+
+    def is_asked_to_stop(self) -> bool:
+        """Whether that was noted."""
+        return self._sealed.is_asked_to_stop()
 
     @property
     def reports_size(self) -> int:
@@ -51,30 +68,51 @@ class Mirror:
 
     def close(self, end: EndRecord) -> None:
         """Keep how it ended; the first end stays."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        files.write_once(self.folder / files.END, {**end})
+        self.make()
+        self._sealed.put(files.END, {**end})
 
     def note(self, name: str, content: dict[str, object]) -> None:
         """Keep something more of the engine's, once."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        files.write_once(self.folder / name, content)
+        self.make()
+        self._sealed.put(name, content)
 
     def noted(self, name: str) -> dict[str, object] | None:
         """What was noted."""
-        text = files.read_text(self.folder / name)
-        return None if text is None else json.loads(text)
+        return self._sealed.get(name)
 
     def end(self) -> End | None:
         """How it ended, if that is known here."""
-        return Attempt(self.folder).end()
+        return self._attempt.end()
 
     def state(self) -> State:
         """As far as it has been told."""
-        return Attempt(self.folder).state_as_written()
+        return self._attempt.state_as_written()
+
+
+class Mirrors:
+    """The mirrors of an engine's attempts, by their folders; what was read of one is not read again."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._known: dict[Path, Mirror] = {}
+
+    def at(self, path: Path) -> Mirror:
+        """The mirror in a folder whose name is made of trial and attempt."""
+        if path not in self._known:
+            self._known[path] = Mirror(files.folder_at(path, self._secret))
+        return self._known[path]
+
+    def of(self, launch: Launch) -> Mirror:
+        """The mirror of an attempt, in the folder of its study."""
+        return self.at(launch.folder.resolve() / f"{launch.trial:d}-{launch.attempt:d}")
+
+    def forget(self, path: Path) -> None:
+        """Hold no longer what was read of it."""
+        self._known.pop(path, None)
 
 
 def _write_at(path: Path, position: int, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         while data:
             written = os.pwrite(descriptor, data, position)

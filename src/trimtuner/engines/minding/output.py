@@ -10,6 +10,7 @@ from io import FileIO
 from pathlib import Path
 
 HEAD_BYTES = TAIL_BYTES = 1024 * 1024
+MOST_LOG_BYTES = HEAD_BYTES + 3 * TAIL_BYTES  # before its middle is cut, with what was read at once
 # Shorter values are too likely to be part of something else: blotting out a "1" would spoil every number.
 SHORTEST_SECRET = 6
 _BLOT = b"***"
@@ -139,4 +140,5 @@ class MetricsFile:
 
 
 def _open_log(path: Path) -> FileIO:
-    return FileIO(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "r+")
+    path.unlink(missing_ok=True)  # the command may have put a link there
+    return FileIO(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "r+")

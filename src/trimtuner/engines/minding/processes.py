@@ -10,6 +10,7 @@ from typing import NamedTuple
 STUDY, TRIAL, ATTEMPT = "TRIMTUNER_STUDY", "TRIMTUNER_TRIAL", "TRIMTUNER_ATTEMPT"
 FOLDER = "TRIMTUNER_FOLDER"  # of the attempt: tells apart studies of one name in different places
 CORES = "TRIMTUNER_CORES"
+MINDER_WORDS = ("trimtuner.engines.minding.minder", "mind")  # what goes before the folder in a minder's arguments
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _GONE = (FileNotFoundError, ProcessLookupError)
@@ -22,6 +23,7 @@ class Process(NamedTuple):
     parent: int
     started_ticks: int
     is_alive: bool
+    name: bytes = b""
 
 
 class Tagged(NamedTuple):
@@ -46,7 +48,14 @@ def read_process(pid: int) -> Process | None:
     fields = text[text.rindex(b")") + 2 :].split()
     state, threads = fields[0], int(fields[17])
     # A main thread may end before the others; then the process looks like a zombie and still works.
-    return Process(pid, int(fields[1]), int(fields[19]), is_alive=state not in (b"Z", b"X") or threads > 1)
+    is_alive = state not in (b"Z", b"X") or threads > 1
+    return Process(pid, int(fields[1]), int(fields[19]), is_alive, text[text.index(b"(") + 1 : text.rindex(b")")])
+
+
+def parent_seen_from_proc() -> int:
+    """Who has started the calling process, also where that is outside of its namespace and ``getppid`` is 0."""
+    myself = read_process(int(os.readlink("/proc/self")))
+    return 0 if myself is None else myself.parent
 
 
 def all_processes() -> list[Process]:
@@ -109,10 +118,20 @@ def proportional_bytes(processes: Iterable[Process]) -> int:
     return sum(_proportional_bytes(process.pid) for process in processes)
 
 
-def boot_identity() -> str:
-    """Changes with every start of the machine."""
-    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-        return file.read().strip()
+def numbering() -> str | None:
+    """What tells the numbers of processes apart: the start of the kernel, and the namespace, as in containers.
+
+    Names of hosts say nothing about that: machines are cloned with theirs, and containers are given the same one.
+    None where the processes that are shown are numbered for others than us.
+    """
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            boot = file.read().strip()
+        is_ours = os.readlink("/proc/self") == str(os.getpid())
+        namespace = os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return None
+    return f"{boot}:{namespace}" if is_ours else None
 
 
 def kernel_memory_kills() -> int:
@@ -128,7 +147,9 @@ def _read_tags(process: Process) -> Tagged | None:
     try:
         with open(f"/proc/{process.pid}/environ", "rb") as file:
             content = file.read()
-    except (*_GONE, PermissionError):  # not ours to see, then not ours
+    except PermissionError:  # not ours to see: a minder, which shows its memory to nobody, or not ours at all
+        return _read_minder_tags(process)
+    except _GONE:
         return None
     if f"{FOLDER}=".encode() not in content:
         return None
@@ -139,6 +160,26 @@ def _read_tags(process: Process) -> Tagged | None:
         return Tagged(process, values[STUDY], int(values[TRIAL]), int(values[ATTEMPT]), values[FOLDER], cores)
     except (KeyError, ValueError):  # not written by us
         return None
+
+
+def _read_minder_tags(process: Process) -> Tagged | None:
+    """By its arguments, which everybody may see: the last of its words are its folder and some descriptors."""
+    try:
+        with open(f"/proc/{process.pid}/cmdline", "rb") as file:
+            words = [os.fsdecode(word) for word in file.read().split(b"\0")]
+        with open(f"/proc/{process.pid}/status", "rb") as file:
+            is_ours = b"\nUid:\t%d\t" % os.getuid() in file.read()
+    except _GONE:
+        return None
+    marks = [place for place, word in enumerate(words) if word in MINDER_WORDS]
+    if not is_ours or not marks or marks[-1] + 1 >= len(words):
+        return None
+    folder = words[marks[-1] + 1]
+    study, _, name = folder.rpartition("/")
+    trial, _, attempt = name.partition("-")
+    if not (trial.isdigit() and attempt.isdigit()):
+        return None
+    return Tagged(process, study.rpartition("/")[2], int(trial), int(attempt), folder, ())
 
 
 def _resident_bytes(pid: int) -> int:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from trimtuner.engines.minding import files
-from trimtuner.engines.minding.files import LaunchRecord
+from trimtuner.engines.minding.files import Folder, LaunchRecord
 
 # Handed on are only these variables, because everything else (cloud keys, tokens, passwords in the addresses of
 # proxies) is nobody's business but the user's; more is named in the job file, under environment or secrets.
@@ -35,25 +35,27 @@ def handed_on() -> dict[str, str]:
     }
 
 
-def has_begun(folder: Path) -> bool:
+def has_begun(folder: Folder) -> bool:
     """Whether the attempt was begun, and maybe ended."""
-    return (folder / files.BEGUN).exists() or (folder / files.END).exists()
+    return folder.get(files.BEGUN) is not None or folder.get(files.END) is not None
 
 
-def begin(record: LaunchRecord, folder: Path, lock: int, added: Mapping[str, str], lifeline: int | None = None) -> None:
+def begin(
+    record: LaunchRecord, folder: Folder, lock: int, added: Mapping[str, str], lifeline: int | None = None
+) -> None:
     """Write down what is to be done and start its minder; the caller holds the start lock.
 
     ``added`` (secrets, tags) joins what is handed on from here, and is written nowhere. When the other end of
     ``lifeline`` is closed, the minder ends the attempt.
     """
-    files.write_once(folder / files.LAUNCH, {**record})
-    for parent in (folder.parent, folder.parent.parent):
+    folder.put(files.LAUNCH, {**record})
+    for parent in (folder.path.parent, folder.path.parent.parent):
         with suppress(PermissionError):  # a parent that is not ours was not made by us
             files.sync_folder(parent)
     _start_minder(folder, lock, {**handed_on(), **added}, lifeline)
 
 
-def _start_minder(folder: Path, lock: int, environment: dict[str, str], lifeline: int | None) -> None:
+def _start_minder(folder: Folder, lock: int, environment: dict[str, str], lifeline: int | None) -> None:
     """Start the minder and wait until it has begun.
 
     It inherits the lock, so that nobody starts a second one even if we die right now. It closes its output when it has
@@ -61,8 +63,8 @@ def _start_minder(folder: Path, lock: int, environment: dict[str, str], lifeline
     """
     kept = [lock] if lifeline is None else [lock, lifeline]
     starter = subprocess.run(  # noqa: S603  (our own module, and no shell)
-        [*_program(), str(folder), *map(str, kept)],
-        stdin=subprocess.DEVNULL,
+        [*_program(), str(folder.path), *map(str, kept)],
+        input=folder.key,
         capture_output=True,
         check=False,
         cwd="/",
@@ -72,7 +74,7 @@ def _start_minder(folder: Path, lock: int, environment: dict[str, str], lifeline
     )
     if starter.stdout != b"begun":
         reason = starter.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise CannotBegin(f"the process that minds {str(folder)!r} could not begin: {reason}")
+        raise CannotBegin(f"the process that minds {str(folder.path)!r} could not begin: {reason}")
 
 
 def _program() -> list[str]:

@@ -8,11 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from trimtuner.engines.minding import files
 from trimtuner.engines.minding.environment import check_launch, check_secrets, record_of, secrets_and_tags
 from trimtuner.engines.minding.files import EndRecord
 from trimtuner.engines.minding.follow import News
-from trimtuner.engines.minding.mirror import Mirror
+from trimtuner.engines.minding.mirror import Mirror, Mirrors
 from trimtuner.engines.protocol import (
     ENDED_WITHIN_SECONDS,
     LOST,
@@ -44,11 +43,12 @@ _Open: TypeAlias = dict[Key, Position]
 class RayEngine:
     """Runs commands on a cluster. Other drivers, on other machines too, see the same through the study's keeper."""
 
-    def __init__(self, folder: Path, settings: RaySettings) -> None:
+    def __init__(self, folder: Path, secret: bytes, settings: RaySettings) -> None:
         """The folder holds one for each study. The cluster is joined, or started, when it is first needed."""
         if settings.address is not None and settings.address.startswith("ray://"):
             raise InputError(f"{settings.address!r} is for Ray Client; run trimtuner on a node and give host:port")
         self._folder, self._settings = folder.resolve(), settings
+        self._mirrors = Mirrors(secret)
         self._keepers: Keepers | None = None
         self._luggage = Luggage([f"{folder.name.removesuffix('.trials')}*"])
         self._open: dict[str, _Open] = {}
@@ -61,7 +61,7 @@ class RayEngine:
         check_launch(launch)
         if launch.folder.resolve() != self._folder / launch.study:
             raise InputError(f"the folder of study {launch.study!r} must be {str(self._folder / launch.study)!r}")
-        mirror = Mirror.of(launch)
+        mirror = self._mirrors.of(launch)
         if mirror.end() is None and mirror.noted(_ACCEPTED) is None:
             check_secrets(launch)
             self._order(launch, mirror)
@@ -70,7 +70,7 @@ class RayEngine:
 
     def take_over(self, launch: Launch, handle: str) -> str:  # noqa: ARG002
         """From the study's keeper, which is the same from everywhere: what it has, it does not start again."""
-        mirror = Mirror.of(launch)
+        mirror = self._mirrors.of(launch)
         if mirror.end() is None and mirror.noted(_ACCEPTED) is None:
             mirror.open(record_of(launch, str(mirror.folder), str(launch.working_directory.resolve())))
             mirror.note(_ACCEPTED, {})  # by whoever started it; a keeper that has lost it must not begin it anew
@@ -78,7 +78,7 @@ class RayEngine:
 
     def poll(self, handle: str) -> State:
         """How it goes, by what the keeper has heard."""
-        mirror = Mirror(self._folder / handle)
+        mirror = self._mirrors.at(self._folder / handle)
         if mirror.end() is None:
             self._freshen(handle)
         return mirror.state()
@@ -108,6 +108,7 @@ class RayEngine:
     def forget(self, handle: str) -> None:
         """The keeper drops it; its mirror stays, for whoever wants to read the log."""
         self._to_forget.append(handle)
+        self._mirrors.forget(self._folder / handle)
         with suppress(EngineTrouble):  # then it is asked for again with the next poll
             self._ask_to_forget()
 
@@ -125,6 +126,7 @@ class RayEngine:
             workers=1 if is_own or launch.machines is None else launch.machines.count,
             parcel=None if parcel is None else parcel.digest,
             wait=self._settings.wait,
+            key=mirror.key,
         )
         mirror.open(record)
         keepers.order(launch.study, order, parcel)
@@ -151,7 +153,7 @@ class RayEngine:
         is_fresh = time.monotonic() - self._asked.get(study, 0.0) < _FRESH_SECONDS
         if key in opened and is_fresh:
             return
-        opened.setdefault(key, Position(Mirror(self._folder / handle).reports_size))
+        opened.setdefault(key, Position(self._mirrors.at(self._folder / handle).reports_size))
         self._ask_to_forget()
         told = self._news(study, opened)
         self._asked[study] = time.monotonic()
@@ -171,14 +173,14 @@ class RayEngine:
 
     def _take(self, study: str, key: Key, told: Told | None) -> None:
         handle = _handle(study, key)
-        mirror = Mirror(self._folder / handle)
+        mirror = self._mirrors.at(self._folder / handle)
         if told is None and mirror.end() is not None:
             del self._open[study][key]  # another driver was first
             return
         if told is None:
             self._rescue(handle)
             return
-        mirror.folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it was started from another machine
+        mirror.make()  # it was started from another machine
         mirror.take(News(told.reports_from, told.reports, told.log_from, told.log, None))
         reports, log = told.reports_from + len(told.reports), told.log_from + len(told.log)
         self._open[study][key] = Position(reports, told.generation, log)
@@ -191,24 +193,24 @@ class RayEngine:
         """The keeper does not have it: end what is left of it, and close it with what it had told."""
         study, key = _parsed(handle)
         if self._joined() is None:
-            self._close_rescued(handle, rescue_here(study, key))
+            self._close_rescued(handle, rescue_here(study, key, self._mirrors.at(self._folder / handle).key))
             return
         if handle not in self._rescues:
             check_head()
-            self._rescues[handle] = Rescue(study, key)
+            self._rescues[handle] = Rescue(study, key, self._mirrors.at(self._folder / handle).key)
         if self._rescues[handle].is_over():
             # Taken out first: where a look went wrong, the next poll looks again.
             self._close_rescued(handle, self._rescues.pop(handle).found())
 
     def _close_rescued(self, handle: str, news: News | None) -> None:
-        mirror = Mirror(self._folder / handle)
+        mirror = self._mirrors.at(self._folder / handle)
         if news is not None:
             mirror.take(news)
         self._close(handle, _end_of_rescued(mirror, None if news is None else news.end))
 
     def _close(self, handle: str, end: EndRecord) -> None:
         study, key = _parsed(handle)
-        Mirror(self._folder / handle).close(end)
+        self._mirrors.at(self._folder / handle).close(end)
         self._open.get(study, {}).pop(key, None)
         self._rescues.pop(handle, None)
 
@@ -241,11 +243,11 @@ def _end_of_rescued(mirror: Mirror, end: EndRecord | None) -> EndRecord:
     detail = "the keeper of its study was lost"
     if end is not None:
         return EndRecord(kind=PREEMPTED, detail=detail, seconds=end["seconds"])
-    began, launch = mirror.noted(_BEGAN), mirror.noted(files.LAUNCH)
+    began, launch = mirror.noted(_BEGAN), mirror.launch()
     if began is None or launch is None:
         return EndRecord(kind=PREEMPTED, detail=f"{detail}, and no node knows of it", seconds=0.0)
     # Nobody saw it end, but its minder has ended it at its limit.
-    most = float(str(launch["limit"])) + ENDED_WITHIN_SECONDS
+    most = launch["limit"] + ENDED_WITHIN_SECONDS
     seconds = min(max(time.time() - float(str(began["at"])), 0.0), most)
     return EndRecord(kind=PREEMPTED, detail=f"{detail}, and the node with it", seconds=seconds)
 

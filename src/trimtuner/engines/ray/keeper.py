@@ -110,7 +110,14 @@ class Keeper:
         added = {**order["added"], **_addresses(await apart(living_nodes), kept)}
         order["added"] = {}  # secrets are not kept longer than they are needed
         parcel = [] if digest is None else [self._parcels[digest]]
-        return Work(record=order["record"], added=added, place=kept.place, digest=digest or "", parcel=parcel)
+        return Work(
+            record=order["record"],
+            added=added,
+            place=kept.place,
+            digest=digest or "",
+            key=order["key"],
+            parcel=parcel,
+        )
 
     async def tell(self, key: Key, told: tuple[int, bytes, int, bytes, EndRecord | None]) -> None:
         """Keep what a node tells."""
@@ -187,7 +194,7 @@ class Keeper:
         """The task died but its node lives: the minder ends the command, and another task tells how."""
         kept.reason = kept.reason or (LOST, f"the Ray worker that ran it died: {_said(error)}")
         strategy = NodeAffinitySchedulingStrategy(kept.nodes[0], soft=False)
-        task = submit(node.follow_up, {}, strategy, kept.key, kept.place)
+        task = submit(node.follow_up, {}, strategy, kept.key, kept.place, kept.order["key"])
         deadline = time.monotonic() + _FOLLOW_UP_SECONDS
         following = asyncio.ensure_future(error_of(task))
         while not following.done() and time.monotonic() < deadline:

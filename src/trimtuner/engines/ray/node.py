@@ -19,12 +19,13 @@ from ray.exceptions import RayError
 
 from trimtuner.engines.minding import files, processes
 from trimtuner.engines.minding.attempt import Attempt
+from trimtuner.engines.minding.files import Folder
 from trimtuner.engines.minding.follow import News, follow
 from trimtuner.engines.minding.parcel import unpack
 from trimtuner.engines.minding.starting import begin
 from trimtuner.engines.ray.orders import Handle, Key, Work
 
-_ENDED_AFTER_STOP_SECONDS = 15.0
+_ENDED_AFTER_STOP_SECONDS = 75.0  # after a restart of the node, silence alone tells that a minder is gone
 _UNUSED_FOR_SECONDS = 7 * 24 * 3600.0
 _LOOK_SECONDS = 0.05
 _RESCUE_LOCK = "rescue.lock"
@@ -36,8 +37,8 @@ def run(keeper: Handle, key: Key) -> None:
     work = cast("Work | None", ray.get(keeper.begin.remote(key, node)))
     if work is None:
         return
-    folder = _folder(work["place"])
-    folder.mkdir(mode=0o700, parents=True)
+    folder = Folder(_folder(work["place"]), work["key"])
+    folder.path.mkdir(mode=0o700, parents=True)
     # Held by this process alone: when it dies, or its node with it, the minder notices and ends the command.
     lifeline, held = os.pipe()
     try:
@@ -47,12 +48,12 @@ def run(keeper: Handle, key: Key) -> None:
         os.close(held)
 
 
-def follow_up(keeper: Handle, key: Key, place: str) -> None:
+def follow_up(keeper: Handle, key: Key, place: str, seal_key: bytes) -> None:
     """Tell the keeper the rest of an attempt whose task died on this node; its minder ends it."""
-    hand_on(keeper, key, _folder(place))
+    hand_on(keeper, key, Folder(_folder(place), seal_key))
 
 
-def hand_on(keeper: Handle, key: Key, folder: Path) -> None:
+def hand_on(keeper: Handle, key: Key, folder: Folder) -> None:
     """Tell the keeper what is new until the end, and clear away when it has heard all."""
     threading.Thread(target=_stop_when_asked, args=(keeper, key, folder), daemon=True).start()
     for news in follow(folder, 0):
@@ -61,13 +62,13 @@ def hand_on(keeper: Handle, key: Key, folder: Path) -> None:
         except RayError:
             _ask_to_end(folder)  # without a keeper nobody would learn of the end; what is here, a driver may fetch
             return
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder.path, ignore_errors=True)
 
 
-def rescue(study: str, key: Key) -> list[News]:
+def rescue(study: str, key: Key, seal_key: bytes) -> list[News]:
     """End what runs here of an attempt that has lost its keeper; all that it told, if it was here."""
     places = _folder(f"{escape(place_of(study, key))}-*")
-    found = (_rescued_alone(folder) for folder in sorted(places.parent.glob(places.name)))
+    found = (_rescued_alone(Folder(path, seal_key)) for path in sorted(places.parent.glob(places.name)))
     return [news for news in found if news is not None]
 
 
@@ -76,13 +77,13 @@ def place_of(study: str, key: Key) -> str:
     return f"{study}-{key[0]:d}-{key[1]:d}"
 
 
-def _begin(work: Work, folder: Path, lifeline: int) -> None:
+def _begin(work: Work, folder: Folder, lifeline: int) -> None:
     os.environ.pop("PYTHONBREAKPOINT", None)  # Ray's own debugger; commands would inherit it
-    record, added = work["record"], {**work["added"], processes.FOLDER: str(folder)}
+    record, added = work["record"], {**work["added"], processes.FOLDER: str(folder.path)}
     if work["digest"]:
         record["working_directory"] = str(_unpacked(work))
     try:
-        with files.start_lock(folder) as lock:
+        with files.start_lock(folder.path) as lock:
             begin(record, folder, lock, added, lifeline)
     finally:
         os.close(lifeline)
@@ -103,11 +104,11 @@ def _drop_what_is_unused() -> None:
     """What was sent long ago, and what attempts left here that lost their keeper with nobody to fetch it."""
     old = [path for path in _private_root().glob("*/*") if time.time() - path.stat().st_mtime > _UNUSED_FOR_SECONDS]
     for path in old:
-        if not Attempt(path).is_minded():
+        if not processes.living_processes_of(str(path)):
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _stop_when_asked(keeper: Handle, key: Key, folder: Path) -> None:
+def _stop_when_asked(keeper: Handle, key: Key, folder: Folder) -> None:
     try:
         is_asked = bool(ray.get(keeper.stop_asked.remote(key)))
     except RayError:
@@ -116,34 +117,34 @@ def _stop_when_asked(keeper: Handle, key: Key, folder: Path) -> None:
         _ask_to_end(folder)
 
 
-def _ask_to_end(folder: Path) -> None:
+def _ask_to_end(folder: Folder) -> None:
     with contextlib.suppress(FileNotFoundError):  # it has ended, and all is told
-        (folder / files.STOP).touch()
+        folder.ask_to_stop()
 
 
-def _rescued_alone(folder: Path) -> News | None:
+def _rescued_alone(folder: Folder) -> News | None:
     """One at a time: a machine with several nodes has several looking. Nothing where another has cleared away."""
     try:
-        descriptor = os.open(folder / _RESCUE_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(folder.path / _RESCUE_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except FileNotFoundError:
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        return _rescued(folder) if (folder / _RESCUE_LOCK).exists() else None
+        return _rescued(folder) if (folder.path / _RESCUE_LOCK).exists() else None
     finally:
         os.close(descriptor)
 
 
-def _rescued(folder: Path) -> News:
+def _rescued(folder: Folder) -> News:
     _ask_to_end(folder)
     attempt, deadline = Attempt(folder), time.monotonic() + _ENDED_AFTER_STOP_SECONDS
     while (end := attempt.settled_end()) is None or attempt.kill_rest():
         if time.monotonic() > deadline:
-            raise RuntimeError(f"{str(folder)!r} does not end; look for its processes")
+            raise RuntimeError(f"{str(folder.path)!r} does not end; look for its processes")
         time.sleep(_LOOK_SECONDS)
     news = [*follow(folder, 0)]
     reports, log = (b"".join(getattr(one, name) for one in news) for name in ("reports", "log"))
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder.path, ignore_errors=True)
     return News(0, reports, 0, log, end)
 
 

@@ -29,6 +29,7 @@ class Order(TypedDict):
     workers: int
     parcel: str | None  # the digest of the working directory, where that is sent
     wait: float  # seconds for machines that no node offers
+    key: bytes  # with which the minder seals what it tells
 
 
 class Work(TypedDict):
@@ -38,6 +39,7 @@ class Work(TypedDict):
     added: dict[str, str]
     place: str  # the name of its folder on the node
     digest: str
+    key: bytes
     parcel: list[ray.ObjectRef[bytes]]  # in a list, so that Ray does not fetch it before we ask; or none
 
 

@@ -16,7 +16,7 @@ from trimtuner.engines.ray.orders import Key
 class Rescue:
     """A look on every node of the cluster, under way."""
 
-    def __init__(self, study: str, key: Key) -> None:
+    def __init__(self, study: str, key: Key, seal_key: bytes) -> None:
         look = ray.remote(node.rescue)
         self._looks = [
             look.options(
@@ -24,7 +24,7 @@ class Rescue:
                 max_retries=0,
                 retry_exceptions=False,
                 scheduling_strategy=NodeAffinitySchedulingStrategy(one.identity, soft=False),
-            ).remote(study, key)
+            ).remote(study, key, seal_key)
             for one in living_nodes()
         ]
 
@@ -40,9 +40,9 @@ class Rescue:
         return best_of([news for look in self._looks for news in _answer(look)])
 
 
-def rescue_here(study: str, key: Key) -> News | None:
+def rescue_here(study: str, key: Key, seal_key: bytes) -> News | None:
     """The same on this machine, where that was the whole cluster and is gone."""
-    return best_of(node.rescue(study, key))
+    return best_of(node.rescue(study, key, seal_key))
 
 
 def best_of(found: list[News]) -> News | None:

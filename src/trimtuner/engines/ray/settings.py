@@ -27,7 +27,7 @@ class RaySettings:
         """The minder's grace: machines are not rented by us, so what is charged is the command's time."""
         return ENDED_WITHIN_SECONDS
 
-    def engine(self, folder: Path) -> Engine:
+    def engine(self, folder: Path, secret: bytes) -> Engine:
         """The engine; an EngineTrouble where Ray is not installed. The cluster is looked for when it is needed."""
         if self.address is None:
             prepare_to_start()
@@ -37,4 +37,4 @@ class RaySettings:
             from trimtuner.engines.ray.engine import RayEngine
         except ModuleNotFoundError as error:
             raise EngineTrouble(f"engine type ray needs {error.name!r}; pip install 'trimtuner[ray]'") from None
-        return RayEngine(folder, self)
+        return RayEngine(folder, secret, self)

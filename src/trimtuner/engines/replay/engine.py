@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from trimtuner.engines.minding import files
 from trimtuner.engines.minding.environment import check_launch, record_of
-from trimtuner.engines.minding.mirror import Mirror
+from trimtuner.engines.minding.mirror import Mirror, Mirrors
 from trimtuner.engines.protocol import LOST, STOPPED, TIMEOUT, End, Found, Launch, State
 from trimtuner.engines.replay.script import Script, ScriptOf
 
@@ -20,13 +18,13 @@ _STOPPED = "stopped.json"  # when
 class ReplayEngine:
     """Plays trials; it holds no state, so that any number of drivers see the same."""
 
-    def __init__(self, folder: Path, script_of: ScriptOf, pace: float = 1.0) -> None:
-        self._folder, self._script_of, self._pace = folder, script_of, pace
+    def __init__(self, folder: Path, secret: bytes, script_of: ScriptOf, pace: float = 1.0) -> None:
+        self._folder, self._mirrors, self._script_of, self._pace = folder, Mirrors(secret), script_of, pace
 
     def start(self, launch: Launch) -> str:
         """Begin to play the attempt, unless that was begun already; its folder."""
         check_launch(launch)
-        mirror = Mirror.of(launch)
+        mirror = self._mirrors.of(launch)
         if mirror.noted(_PLAYED) is None:
             script = self._script_of(launch)
             mirror.open(record_of(launch, str(mirror.folder), str(launch.working_directory)))
@@ -35,16 +33,16 @@ class ReplayEngine:
 
     def take_over(self, launch: Launch, handle: str) -> str:
         """By its folder, if that is here under whatever path."""
-        mirror = Mirror.of(launch)
+        mirror = self._mirrors.of(launch)
         return handle if mirror.noted(_PLAYED) is None else str(mirror.folder)
 
     def poll(self, handle: str) -> State:
         """How far it is played by now."""
-        return _state(Mirror(Path(handle)))
+        return _state(self._mirrors.at(Path(handle)))
 
     def stop(self, handle: str) -> None:
         """Play no further."""
-        mirror = Mirror(Path(handle))
+        mirror = self._mirrors.at(Path(handle))
         if _state(mirror).end is None:
             mirror.note(_STOPPED, {"at": time.time()})
 
@@ -53,13 +51,16 @@ class ReplayEngine:
         return [one for one in self._found() if study is None or one.study == study]
 
     def forget(self, handle: str) -> None:
-        """Nothing is held for it."""
+        """Nothing is held for it but what was read."""
+        self._mirrors.forget(Path(handle))
 
     def _found(self) -> Iterator[Found]:
         for path in sorted(self._folder.glob(f"*/*/{_PLAYED}")):
-            launch = json.loads((path.parent / files.LAUNCH).read_text(encoding="utf-8"))
-            is_running = _state(Mirror(path.parent)).end is None
-            yield Found(launch["study"], launch["trial"], launch["attempt"], str(path.parent), is_running)
+            mirror = self._mirrors.at(path.parent)
+            launch = mirror.launch()
+            if launch is not None:  # else it is of another record
+                is_running = _state(mirror).end is None
+                yield Found(launch["study"], launch["trial"], launch["attempt"], str(path.parent), is_running)
 
 
 def _state(mirror: Mirror) -> State:
@@ -79,5 +80,6 @@ def _state(mirror: Mirror) -> State:
 
 
 def _end_at_limit(mirror: Mirror) -> End:
-    limit = json.loads((mirror.folder / files.LAUNCH).read_text(encoding="utf-8"))["limit"]
+    launch = mirror.launch()
+    limit = 0.0 if launch is None else launch["limit"]
     return End(TIMEOUT, f"ended after its limit of {limit:g} s", limit)

@@ -20,10 +20,10 @@ class ReplaySettings:
         """As on this machine, so that a rehearsal reserves what the performance will."""
         return ENDED_WITHIN_SECONDS
 
-    def engine(self, folder: Path) -> Engine:
+    def engine(self, folder: Path, secret: bytes) -> Engine:
         """The engine, with the table read."""
         from trimtuner.engines.replay.engine import ReplayEngine
         from trimtuner.engines.replay.script import scripts_of
         from trimtuner.engines.table import Table
 
-        return ReplayEngine(folder, scripts_of(Table.find(self.table)), self.pace)
+        return ReplayEngine(folder, secret, scripts_of(Table.find(self.table)), self.pace)

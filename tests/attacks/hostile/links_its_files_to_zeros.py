@@ -1,0 +1,13 @@
+"""Links all its files to what never ends."""
+
+import os
+
+from side import run_on
+
+folder = os.environ["TRIMTUNER_FOLDER"]
+for name in ("end.json", "begun.json", "alive", "reports.jsonl", "log.txt", "launch.json", "stop", "lock"):
+    path = os.path.join(folder, name)
+    if os.path.exists(path):
+        os.unlink(path)
+    os.symlink("/dev/zero", path)
+run_on()
