@@ -99,7 +99,7 @@ class _Minder:
     def __init__(self, folder: Path, launch: LaunchRecord, started: float, lifeline: int | None) -> None:
         self._folder, self._launch, self._started, self._lifeline = folder, launch, started, lifeline
         self._log = Log(folder / files.LOG)
-        self._reports = Reports(folder / files.REPORTS)
+        self._reports = Reports(folder / files.REPORTS, Blotter(self._secrets()).blotted)
         self._metrics_file = MetricsFile(_metrics_path(launch)) if launch["metrics_file"] else None
         self._file_stream = self._new_stream(metrics_of_file, _log_nothing)
         self._streams: dict[int, _Stream] = {}
@@ -160,8 +160,10 @@ class _Minder:
         return writing
 
     def _new_stream(self, pick: Callable[[bytes], bytes | None], log: Callable[[bytes], None]) -> _Stream:
-        secrets = [os.environ.get(name, "") for name in self._launch["secrets"]]
-        return _Stream(secrets, pick, log, lambda texts: self._reports.add(texts, self._seconds()))
+        return _Stream(self._secrets(), pick, log, lambda texts: self._reports.add(texts, self._seconds()))
+
+    def _secrets(self) -> list[str]:
+        return [os.environ.get(name, "") for name in self._launch["secrets"]]
 
     def _listen_to_signals(self) -> None:
         signal.set_wakeup_fd(self._wake[1], warn_on_full_buffer=False)
