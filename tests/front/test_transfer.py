@@ -21,7 +21,10 @@ from trimtuner.problem.rows import row_of_measurement
 
 NUMBERS = st.integers(-(10**20), 10**20) | st.floats(-1e300, 1e300)
 VALUES = (
-    NUMBERS | st.booleans() | st.text(max_size=5) | st.sampled_from(["1", "1.0", "true", "nan", " 7", "=1", "'=1", "-2", "a;'@b", 'a,"b"\n'])
+    NUMBERS
+    | st.booleans()
+    | st.text(max_size=5)
+    | st.sampled_from(["1", "1.0", "true", "nan", " 7", "=1", "'=1", "-2", "a;'@b", 'a,"b"\n'])
 )
 DISTINCT = (lambda value: value, lambda value: str(value).lower())  # 1 and "1" are told apart by JSON alone
 CHOICES = st.lists(VALUES, min_size=1, max_size=4, unique_by=DISTINCT).map(tt.Choice)

@@ -22,6 +22,7 @@ from trimtuner.engines.minding.processes import Tagged
 from trimtuner.engines.minding.starting import CannotBegin, begin, has_begun
 from trimtuner.engines.protocol import EngineTrouble, Found, Launch, State
 from trimtuner.errors import InputError
+from trimtuner.private import make_private_folder
 
 _PATIENCE_WITH_MINDER_SECONDS = GRACE_SECONDS + 5.0
 _PATIENCE_WITH_KERNEL_SECONDS = 5.0
@@ -41,7 +42,7 @@ class LocalEngine:
         """Start the attempt, unless it was started already; its folder."""
         check_launch(launch)
         folder = _folder_of(launch)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
         with files.start_lock(folder) as lock:
             if not has_begun(folder):
                 _record_and_start(launch, folder, lock)

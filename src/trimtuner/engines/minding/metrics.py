@@ -112,7 +112,6 @@ class Reports:
         more = " (more of such lines are not kept)" if self._bad == MOST_BAD_LINES else ""
         return _encode({"bad": f"{reason}: {shown}{more}"})
 
-
     def _shown(self, text: str) -> str:
         return _printable(self._blotted(_unescaped(text)))
 

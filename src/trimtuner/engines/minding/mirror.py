@@ -14,6 +14,7 @@ from trimtuner.engines.minding.attempt import Attempt
 from trimtuner.engines.minding.files import EndRecord, LaunchRecord
 from trimtuner.engines.minding.follow import News
 from trimtuner.engines.protocol import End, Launch, State
+from trimtuner.private import make_private_folder
 
 
 class Mirror:
@@ -29,7 +30,7 @@ class Mirror:
 
     def open(self, record: LaunchRecord) -> None:
         """Make the folder, and write down what is to be done."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self.folder)
         files.write_once(self.folder / files.LAUNCH, {**record})
         for parent in (self.folder.parent, self.folder.parent.parent):
             files.sync_folder(parent)
@@ -51,12 +52,12 @@ class Mirror:
 
     def close(self, end: EndRecord) -> None:
         """Keep how it ended; the first end stays."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self.folder)
         files.write_once(self.folder / files.END, {**end})
 
     def note(self, name: str, content: dict[str, object]) -> None:
         """Keep something more of the engine's, once."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self.folder)
         files.write_once(self.folder / name, content)
 
     def noted(self, name: str) -> dict[str, object] | None:

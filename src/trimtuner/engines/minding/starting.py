@@ -13,8 +13,8 @@ from trimtuner.engines.minding import files
 from trimtuner.engines.minding.files import LaunchRecord
 
 # Handed on are only these variables, because everything else (cloud keys, tokens, passwords in the addresses of
-# proxies) is nobody's business but the user's; more is named in the job file, under environment or secrets. Whole names,
-# no beginnings of names: NVIDIA_API_KEY begins as harmless variables do.
+# proxies) is nobody's business but the user's; more is named in the job file, under environment or secrets. These are
+# whole names, no beginnings of names: NVIDIA_API_KEY begins as harmless variables do.
 # fmt: off
 HANDED_ON = frozenset({
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP",
@@ -81,7 +81,9 @@ def _start_minder(folder: Path, lock: int, environment: dict[str, str], lifeline
     )
     if starter.stdout != b"begun":
         reason = starter.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise CannotBegin(f"the process that minds {str(folder)!r} could not begin: {reason}")
+        raise CannotBegin(
+            f"the process that minds {str(folder)!r} could not begin: {reason}; mend that, then run again"
+        )
 
 
 def _program() -> list[str]:

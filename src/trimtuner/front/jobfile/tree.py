@@ -35,7 +35,7 @@ _MOST_WHOLE = 2**63 - 1
 # What YAML 1.2 leaves out, and the line breaks that editors do not count.
 _REFUSED = re.compile("[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # A tag, which is refused at any length; for long ones, the parser's time grows with the square of it.
-_LONG_TAG = re.compile(r"![^\s\"{}]{1000}")
+_LONG_TAG = re.compile(r"![^\s\"{}]{255}")
 _QUOTED = re.compile("'[^']*'|\"[^\"]*\"")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NULL = re.compile(r"~|null|Null|NULL|")
@@ -128,13 +128,18 @@ def _whole_number(text: str, base: int) -> int | float:
 def _refuse_odd_characters(text: str) -> None:
     match = _REFUSED.search(text)
     if match is not None:
-        raise Fault(_line_at(text, match), f"the character U+{ord(match[0]):04X} is not allowed in a job file; remove it")
+        raise Fault(
+            _line_at(text, match), f"the character U+{ord(match[0]):04X} is not allowed in a job file; remove it"
+        )
 
 
 def _refuse_long_tags(text: str) -> None:
     match = _LONG_TAG.search(text)
     if match is not None:
-        raise Fault(_line_at(text, match), "a thousand characters without a blank follow a '!'; remove them")
+        raise Fault(
+            _line_at(text, match),
+            "more than 255 characters without a blank follow a '!'; put a blank between them, or remove them",
+        )
 
 
 def _line_at(text: str, match: re.Match[str]) -> int:
