@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import trimtuner
-from tools.check_release import Check, Release, checks_of, outcome_of
+from tools.check_release import AUDITS, Check, Release, checks_of, outcome_of
 from tools.release.bounds import Asked, lowest_pins
 from tools.release.environments import Failed, find_python, run
 from tools.release.newcomer import Stumble, walk
@@ -71,8 +71,8 @@ def test_a_release_is_one_wheel_and_one_sdist(tmp_path):
     with pytest.raises(SystemExit, match="make dist"):
         Release.in_folder(tmp_path)
     (tmp_path / "trimtuner-1.2.3.tar.gz").touch()
-    names = [check.name for check in checks_of(Release.in_folder(tmp_path))]
-    assert names == ["wheel-3.11", "wheel-3.12", "wheel-3.13", "sdist", "extras", "lowest"]
+    names = [check.name for check in checks_of(Release.in_folder(tmp_path), AUDITS["online"])]
+    assert names == ["wheel-3.11", "wheel-3.12", "wheel-3.13", "sdist", "extras", "audit", "lowest"]
 
 
 def test_a_python_that_is_not_here_is_a_failure_and_no_silence():
