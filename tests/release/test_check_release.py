@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tomllib
 import zipfile
@@ -57,6 +58,13 @@ def test_every_dependency_of_the_project_has_a_lower_bound():
     assert lowest_pins(tuple(map(Requirement, project["dependencies"])))
     extras = [requirement for extra in project["optional-dependencies"].values() for requirement in extra]
     assert all(lowest_pins((Requirement(one),)) for one in extras if not one.startswith("trimtuner["))
+
+
+def test_every_upper_bound_says_which_break_it_is_for():
+    lines = (ROOT / "pyproject.toml").read_text().splitlines()
+    bounded = [one for one in lines if re.match(r' +"[a-z][^"]*(<|==)[^"]*",', one)]
+    assert len(bounded) == 2
+    assert [one for one in bounded if "  # " not in one] == []
 
 
 def test_the_version_has_one_source():
