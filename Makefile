@@ -5,6 +5,7 @@ VENV := .venv
 VENV_PEERS := .venv-peers
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+AUDIT ?= online  # of make release; offline: where the package index does not tell of known holes
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 export PYTHONDONTWRITEBYTECODE =  # tests start hundreds of processes; each would compile everything anew
 
@@ -48,8 +49,8 @@ dist: $(VENV)/.dev  ## Build the wheel and the sdist into dist/.
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
 
-release: dist  ## Install what was built everywhere it should work, and use it: ten minutes.
-	$(BIN)/python tools/check_release.py dist
+release: dist  ## Install what was built everywhere it should work, use it, and ask for known holes: ten minutes.
+	$(BIN)/python tools/check_release.py --audit $(AUDIT) dist
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -9,7 +9,9 @@ TrimTunerError
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class TrimTunerError(Exception):
@@ -26,6 +28,30 @@ class NoAnswer(TrimTunerError, RuntimeError):  # noqa: N818  (named by what the 
 
 class SearchOver(TrimTunerError, RuntimeError):  # noqa: N818  (an ending, not a fault)
     """There is nothing more to ask."""
+
+
+_ADVICE = {
+    **dict.fromkeys(
+        (errno.ENOSPC, errno.EDQUOT), "make room, then give the same command again: a study goes on where it was"
+    ),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), "make it writable for you, or give another place"),
+}
+
+
+def words_of(error: OSError) -> str:
+    """What the system said, of which file, and what now."""
+    said = error.strerror or str(error) or type(error).__name__
+    where = f"{error.filename}: {said}" if error.filename is not None else said
+    return f"{where}{_advice(error)}"
+
+
+def unwritable(path: Path, error: OSError) -> InputError:
+    """That a file cannot be written, why, and what now; where a disk is full, the system does not name the file."""
+    return InputError(f"{path} cannot be written ({error.strerror}){_advice(error)}")
+
+
+def _advice(error: OSError) -> str:
+    return f"; {_ADVICE[error.errno]}" if error.errno in _ADVICE else ""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -365,6 +365,7 @@ def test_a_secret_reaches_the_command_and_no_file(running: Bench, monkeypatch: p
     monkeypatch.setenv("WANDB_API_KEY", SECRET)
     state = running.run(replace(running.launch("print_environment"), secrets=("WANDB_API_KEY",)))
     assert json.loads(running.notes()[0])["WANDB_API_KEY"] == SECRET
+    assert [set(report.metrics) for report in state.reports] == [{"of-***"}]  # whose name was written in escapes
     assert SECRET not in repr(state)
     assert len(running.files()) > 3
     assert [path for path in running.files() if SECRET.encode() in path.read_bytes()] == []
@@ -373,13 +374,16 @@ def test_a_secret_reaches_the_command_and_no_file(running: Bench, monkeypatch: p
 def test_only_what_is_meant_for_the_command_is_in_its_environment(
     running: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    hidden = {"AWS_SECRET_ACCESS_KEY", "NVIDIA_API_KEY", "CUDA_TOKEN", "PYTHON_KEYRING_PASSWORD", "LC_AUTH"}
+    for name in hidden:
+        monkeypatch.setenv(name, SECRET)
     monkeypatch.setenv("OMP_NUM_THREADS", "77")
     launch = running.launch("print_environment", trial=5)
     launch = replace(launch, environment={**launch.environment, "MODE": "sync"}, vcpus=1)
     running.run(launch)
     environment = json.loads(running.notes()[0])
-    assert "AWS_SECRET_ACCESS_KEY" not in environment
+    assert not hidden & {*environment}
+    assert SECRET not in environment.values()
     assert environment["PATH"].endswith(os.environ["PATH"])  # a rented machine has places of its own
     assert environment["MODE"] == "sync"
     assert environment["OMP_NUM_THREADS"] == environment["MKL_NUM_THREADS"] == "1"

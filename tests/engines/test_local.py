@@ -429,6 +429,25 @@ def test_a_minder_that_cannot_begin_is_trouble_that_says_why(
         engine.start(launch(tmp_path, "leave", "0"))
 
 
+def test_a_variable_is_handed_on_by_its_whole_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"CUDA_VISIBLE_DEVICES": "3", "NVIDIA_VISIBLE_DEVICES": "all", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "7"}
+    others = {"NVIDIA_API_KEY", "CUDA_TOKEN", "PYTHON_KEYRING_PASSWORD", "LC_AUTH", "PYTHONPATH_SECRET"}
+    for name, value in {**known, **dict.fromkeys(others, "a-long-secret")}.items():
+        monkeypatch.setenv(name, value)
+    found = starting.handed_on()
+    assert known.items() <= found.items()
+    assert not others & {*found}
+
+
+def test_the_folders_of_attempts_are_their_users_alone(engine: LocalEngine, tmp_path: Path) -> None:
+    job = replace(launch(tmp_path, "leave", "0"), folder=tmp_path / "record.db.trials" / "study")
+    folder = Path(engine.start(job))
+    wait_until_ended(engine, str(folder))
+    folders = [folder, folder.parent, folder.parent.parent]
+    assert {one.stat().st_mode & 0o777 for one in folders} == {0o700}
+    assert {one.stat().st_mode & 0o777 for one in folder.iterdir()} == {0o600}
+
+
 def test_a_secret_that_is_not_set_is_named(engine: LocalEngine, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'NO_SUCH_TOKEN' is not set"):
         engine.start(replace(launch(tmp_path, "leave", "0"), secrets=("NO_SUCH_TOKEN",)))

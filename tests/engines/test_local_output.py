@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 from pathlib import Path
 
@@ -99,6 +100,30 @@ def test_reports_and_bad_lines_are_bounded(tmp_path: Path, monkeypatch: pytest.M
     assert sum("metrics" in entry for entry in entries) == 3
     assert sum("bad" in entry for entry in entries) == metrics.MOST_BAD_LINES
     assert "not kept" in entries[-1]["bad"]
+
+
+def escaped(text: str) -> str:
+    return "".join(f"\\u{ord(character):04x}" for character in text)
+
+
+@pytest.mark.parametrize("secret", ["s3cret-value", 'quo"te\\back', "it's-one"])
+@pytest.mark.parametrize("line", ['{"NAME": 1}', '{"NAME": true}', '{"a": 1, "NAME": 1e999}', '{"NAME": 1', "x NAME"])
+def test_no_secret_passes_in_the_escapes_of_json(tmp_path: Path, secret: str, line: str) -> None:
+    reports = Reports(Folder(tmp_path, b"key"), Blotter([secret]).blotted)
+    for written in (escaped(secret), json.dumps(secret)[1:-1], secret):
+        reports.add([line.replace("NAME", f"of-{written}").encode()], 1.0)
+    entries = written_in(tmp_path)
+    assert len(entries) == 3
+    for entry in entries:
+        (told,) = entry["metrics"] if "metrics" in entry and len(entry["metrics"]) == 1 else [str(entry)]
+        assert secret not in told
+        assert repr(secret)[1:-1] not in told
+        assert "of-***" in told
+
+
+def test_half_a_surrogate_pair_in_a_name_is_kept(tmp_path: Path) -> None:
+    Reports(Folder(tmp_path, b"key"), Blotter(SECRETS).blotted).add([b'{"\\ud800": 1}'], 1.0)
+    assert written_in(tmp_path)[0]["metrics"] == {"\ud800": 1.0}
 
 
 def test_a_log_keeps_beginning_and_end_and_says_how_much_is_missing(

@@ -155,6 +155,14 @@ def test_a_csv_of_ones_own_comes_out_checked_ordered_and_dated(tmp_path, command
     assert "note" not in first
 
 
+def test_no_spreadsheet_runs_a_catalogue_and_it_is_read_as_it_was(tmp_path, command):
+    (tmp_path / "=mine.csv").write_text(f"{HEADER},gpu,region\na,2,4,1,=cmd|x,@here\n")
+    for source, output in (("=mine.csv", "prices.csv"), ("prices.csv", "again.csv")):
+        assert command("update", "--from-csv", tmp_path / source, "--output", tmp_path / output)[0] == 0
+        (row,) = csv.DictReader(io.StringIO((tmp_path / output).read_text()))
+        assert (row["gpu"], row["region"], row["source"]) == ("'=cmd|x", "'@here", "'=mine.csv")
+
+
 def test_a_csv_with_a_fault_leaves_the_old_catalogue_as_it_was(tmp_path, command):
     (tmp_path / "mine.csv").write_text(f"{HEADER}\na,2,4,free\n")
     (tmp_path / "prices.csv").write_text("what was there")

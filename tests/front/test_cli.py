@@ -1,10 +1,12 @@
 """The command line: light to start, readable by scripts, one line for what is wrong."""
 
+import errno
 import json
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from jobs import starts, status, trimtuner, write_job
@@ -286,12 +288,12 @@ def finished(tmp_path_factory):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["report", "{job}", "-o", "{folder}"], "{folder}: Is a directory"),
+        (["report", "{job}", "-o", "{folder}"], "{folder} cannot be written (Is a directory)"),
         (
             ["report", "{job}", "-o", "{folder}/none/report.html"],
-            "{folder}/none/report.html: No such file or directory",
+            "{folder}/none/report.html cannot be written (No such file or directory)",
         ),
-        (["report", "{job}", "--view", "spend", "-o", "{job}/a.svg"], "{job}/a.svg: Not a directory"),
+        (["report", "{job}", "--view", "spend", "-o", "{job}/a.svg"], "{job}/a.svg cannot be written (Not a dir"),
         (["best", "{job}", "--format", "bash", "-o", "{folder}/none/a"], "{folder}/none/a cannot be written (No such"),
         (["init", "{folder}/none/job.yaml"], "{folder}/none/job.yaml cannot be written (No such file"),
         (["schema", "-o", "{folder}"], "{folder} cannot be written (Is a directory)"),
@@ -302,6 +304,45 @@ def test_a_place_that_cannot_be_written_is_one_line_that_names_it(command, finis
     code, _, complaint = command(*(word.format(**places) for word in words))
     assert (code, complaint.count("\n")) == (2, 1)
     assert complaint.startswith(f"trimtuner: {said.format(**places)}")
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [(errno.ENOSPC, "make room, then give"), (errno.EROFS, "make it writable for you, or give another place")],
+    ids=["full", "read-only"],
+)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["init", "{folder}/a"],
+        ["schema", "-o", "{folder}/a"],
+        ["best", "{job}", "--format", "bash", "-o", "{folder}/a"],
+        ["report", "{job}", "-o", "{folder}/a"],
+        ["report", "{job}", "--view", "spend", "-o", "{folder}/a.svg"],
+        ["report", "{job}", "--view", "spend", "-o", "{folder}/a.png"],
+        ["catalog", "update", "--from-csv", "{prices}", "--output", "{folder}/a.csv"],
+    ],
+    ids=" ".join,
+)
+def test_a_disk_that_takes_half_a_file_is_said_in_one_line_and_nothing_is_left(
+    command, finished, tmp_path, monkeypatch, words, number, advice
+):
+    (tmp_path / "prices").write_text("vm_type,vcpus,memory_gib,price_per_hour\na,1,1,1\n")
+    places = {"job": finished, "folder": tmp_path / "disk", "prices": tmp_path / "prices"}
+    places["folder"].mkdir()
+
+    def take_half(path, _content, *_, **__):
+        with open(path, "wb") as file:
+            file.write(b"half")
+        raise OSError(number, os.strerror(number))  # without the name, as the system tells it
+
+    monkeypatch.setattr(Path, "write_text", take_half)
+    monkeypatch.setattr(Path, "write_bytes", take_half)
+    code, _, complaint = command(*(word.format(**places) for word in words))
+    assert (code, complaint.count("\n")) == (2, 1)
+    assert complaint.startswith(f"trimtuner: {words[-1].format(**places)} cannot be written ({os.strerror(number)}); ")
+    assert advice in complaint
+    assert list(places["folder"].iterdir()) == []
 
 
 def test_output_that_nobody_reads_ends_the_command_in_silence():

@@ -19,6 +19,7 @@ from trimtuner.front.dashboard.access import own_hosts  # noqa: E402
 from trimtuner.front.dashboard.app import Dashboard  # noqa: E402
 from trimtuner.front.dashboard.command import job_files  # noqa: E402
 from trimtuner.front.studies import JobStudy  # noqa: E402
+from trimtuner.records import RecordError  # noqa: E402
 from trimtuner.views.catalogue import VIEWS  # noqa: E402
 from waiting import wait_until  # noqa: E402
 
@@ -276,6 +277,19 @@ def test_the_button_to_stop_works_from_its_own_page_only(job):
         sent = {"data": {"form_token": token}, "headers": {"Origin": LOCAL}}
         assert ask(app, "/study/0/stop", method="POST", **sent).status_code == 200
         assert view.stop_requested(before)
+
+
+def test_a_stop_that_cannot_be_written_down_is_said_on_the_page(job, monkeypatch):
+    def refuse(_of):
+        raise RecordError("the record could not be written: the disk is full; free some space")
+
+    monkeypatch.setattr("trimtuner.front.dashboard.app._ask_to_stop", refuse)
+    with serving(job) as dashboard:
+        app = dashboard.app_that_may_stop()
+        token = re.search(r'name="form_token" value="([^"]+)"', ask(app, "/study/0").text)[1]
+        ask(app, "/study/0/state")
+        answer = ask(app, "/study/0/stop", method="POST", data={"form_token": token}, headers={"Origin": LOCAL})
+        assert (answer.status_code, "the disk is full; free some space" in answer.text) == (503, True)
 
 
 def test_several_studies_are_listed_with_where_they_stand_one_that_has_not_begun_too(job, tmp_path):

@@ -53,6 +53,17 @@ def test_a_record_that_is_there_is_fine(tmp_path):
     assert found(path)["record"].outcome == "ok"
 
 
+def test_a_record_that_others_can_open_is_said_and_left_as_it_is(tmp_path):
+    path = write_job(tmp_path, trials=1)
+    trimtuner("run", path, "-q")
+    (tmp_path / "quick.db").chmod(0o664)  # as a team may have it that shares a folder
+    check = found(path)["record"]
+    assert (check.outcome, check.text) == ("warning", f"{tmp_path / 'quick.db'} can be opened by others")
+    assert "chmod 600" in check.advice
+    trimtuner("stop", path)
+    assert (tmp_path / "quick.db").stat().st_mode & 0o777 == 0o664
+
+
 def test_a_machine_smaller_than_what_it_stands_in_for_is_a_warning(tmp_path):
     path = write_job(tmp_path, parallel=1000)
     checks = found(path)

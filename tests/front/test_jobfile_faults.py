@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from trimtuner.errors import InputError
-from trimtuner.front.jobfile.faults import JobFileError
+from trimtuner.front.jobfile import tree
+from trimtuner.front.jobfile.faults import Fault, Faults, JobFileError
 from trimtuner.front.jobfile.load import load_job
 
 BASE = """\
@@ -480,3 +481,23 @@ def test_a_record_in_the_place_of_a_job_file_is_told_apart_from_a_bad_encoding(t
     record.write_bytes(b"SQLite format 3\0" + b"\xff" * 2_000_000)
     with pytest.raises(JobFileError, match="this is the record of a study, not a job file; give the job file"):
         load_job(record)
+
+
+@pytest.mark.parametrize("before", ["", "a: ", "- ", "x: &a "])
+@pytest.mark.parametrize("repeated", ["!", "!%41", "!a", "!!a:"])
+def test_a_long_tag_is_refused_before_the_parser_takes_its_time(monkeypatch, before, repeated):
+    def never(_text):
+        raise AssertionError("for a MiB of this, the parser takes most of a minute")
+
+    monkeypatch.setattr(tree, "_events", never)
+    with pytest.raises(Fault, match="follow a '!'") as refused:
+        tree.tree_of(f"name: x\n{before}{repeated * (2**20 // len(repeated))}\n", Faults())
+    assert refused.value.line == 2
+
+
+def test_texts_with_exclamation_marks_are_read():
+    faults, text = Faults(), '{"a":"hi!","b":[' + ",".join(["1"] * 2000) + '], "c": "wow! such text"}'
+    node = tree.tree_of(text, faults)
+    assert not faults
+    assert isinstance(node, tree.MappingNode)
+    assert node.entries["a"] == tree.ScalarNode(1, "hi!", "hi!")

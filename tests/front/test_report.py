@@ -32,6 +32,32 @@ def test_the_report_is_one_file_named_after_the_study_with_the_ends_of_the_logs(
     assert len(html.encode()) < 2_000_000
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "-o", "all.html"),
+        ("report", "-o", "all.md"),
+        ("report", "-o", "one.svg", "--view", "spend"),
+        ("report", "-o", "one.png", "--view", "spend"),
+        ("best", "-o", "launch.sh", "--format", "bash"),
+    ],
+    ids=lambda words: words[2],
+)
+def test_what_is_written_is_for_its_user_alone(job, tmp_path, words):
+    name, *options = words
+    trimtuner(name, job, *options, cwd=tmp_path)
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+
+
+def test_a_report_over_an_older_one_leaves_who_may_read_it(job, tmp_path):
+    path = tmp_path / "shared.md"
+    path.touch(mode=0o644)
+    path.chmod(0o644)
+    trimtuner("report", job, "-o", path)
+    assert path.read_text().startswith("# quick")
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
 def test_what_is_shown_is_what_the_record_says(job):
     subject = subject_at(JobStudy.at(job))
     told = json.loads(trimtuner("status", job, "--json").stdout)

@@ -1,6 +1,9 @@
 """What is exported can be imported as it is, whatever it is; what is not understood is refused in words."""
 
+import csv
+import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from jobs import trimtuner, write_job
 
 import trimtuner as tt
 from trimtuner.front.transfer import as_csv, further_metrics, read_measurements
+from trimtuner.problem.cells import cell_of_text, text_of_cell
 from trimtuner.problem.history import Measurement, Trial
 from trimtuner.problem.problem import Problem
 from trimtuner.problem.reports import outcome_of_success
@@ -17,7 +21,10 @@ from trimtuner.problem.rows import row_of_measurement
 
 NUMBERS = st.integers(-(10**20), 10**20) | st.floats(-1e300, 1e300)
 VALUES = (
-    NUMBERS | st.booleans() | st.text(max_size=5) | st.sampled_from(["1", "1.0", "true", "nan", " 7", "=1", 'a,"b"\n'])
+    NUMBERS
+    | st.booleans()
+    | st.text(max_size=5)
+    | st.sampled_from(["1", "1.0", "true", "nan", " 7", "=1", "'=1", "-2", "a;'@b", 'a,"b"\n'])
 )
 DISTINCT = (lambda value: value, lambda value: str(value).lower())  # 1 and "1" are told apart by JSON alone
 CHOICES = st.lists(VALUES, min_size=1, max_size=4, unique_by=DISTINCT).map(tt.Choice)
@@ -69,6 +76,49 @@ def test_what_was_exported_is_imported_to_the_last_digit(tmp_path, form, study):
     for one, other in zip(found, measurements, strict=True):
         told, before = dict(one.configuration), dict(other.configuration)
         assert {name: type(value) for name, value in told.items()} == {name: type(v) for name, v in before.items()}
+
+
+TEXTS = st.text("'=+-@;\t\r\n ,\"1a＝", max_size=8) | st.text(max_size=8)  # noqa: RUF001  (as wide as a letter there)
+
+
+def cells_as_divided_at(divider: str, line: str) -> list[str]:
+    """What a spreadsheet makes of a line that looks for another divider: only a quote at a cell's beginning counts."""
+    return next(csv.reader([line], delimiter=divider), [])
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=TEXTS, head=TEXTS)
+def test_no_spreadsheet_runs_a_cell_that_was_exported(text, head):
+    written = as_csv([{"x": 1, head: text, "y": text}])
+    everywhere = list(csv.reader(io.StringIO(written, newline="")))
+    assert not any(cell.startswith(("\t", "\r")) for row in everywhere for cell in row)
+    for divider in ";\t":
+        everywhere += [cells_as_divided_at(divider, line) for line in re.split("[\r\n]", written)]
+    for cell in (cell for row in everywhere for cell in row):
+        assert not cell.strip().startswith(tuple("=+-@＝")) or _is_number(cell)  # noqa: RUF001
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=TEXTS)
+def test_a_text_is_read_from_its_cell_as_it_was(text):
+    assert text_of_cell(cell_of_text(text)) == text
+
+
+def test_numbers_and_apostrophes_stay_as_they_are():
+    for text in ("-0.5", "+1e-05", "-3", "'tis", "rock 'n' roll", "a-b", "a = b"):
+        assert cell_of_text(text) == text
+        assert text_of_cell(text) == text
+    assert as_csv([{"x": -0.5, "y": -1e-05, "z": -3}]) == "x,y,z\n-0.5,-1e-05,-3\n"
+
+
+@pytest.mark.parametrize("formula", ["=cmd|' /C calc'!A0", "@SUM(1)", "  +1+cmd|x", "-2+3", "\t=1", "a;=1", "＝1"])  # noqa: RUF001
+def test_a_formula_gets_an_apostrophe(formula):
+    assert "'" in as_csv([{formula: 1}]).replace(formula, "")
+    assert cell_of_text(formula) != formula
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[+-]?\d+", text.strip()) is not None
 
 
 PROBLEM = Problem.of(

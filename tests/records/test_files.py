@@ -442,6 +442,24 @@ class TestMigrations:
         refused(path, "newer")
 
 
+def test_a_record_is_made_for_its_user_alone_with_the_files_beside_it(path):
+    before = os.umask(0o022)  # the usual one, which lets everybody read
+    try:
+        record = new_record(path)
+        record.claim(trial(0), 0.01, "me")
+        modes = {one.name: one.stat().st_mode & 0o777 for one in path.parent.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes == {"record.db": 0o600, "record.db-wal": 0o600, "record.db-shm": 0o600}
+
+
+def test_a_record_that_a_team_shares_stays_as_it_was_shared(path):
+    path.touch()
+    path.chmod(0o664)
+    new_record(path).claim(trial(0), 0.01, "me")
+    assert {one.stat().st_mode & 0o777 for one in path.parent.iterdir()} == {0o664}
+
+
 def test_a_record_that_nobody_holds_any_more_is_closed(tmp_path):
     """Studies are rarely closed by hand; a notebook, or a page with many of them, would run out of files."""
     path = tmp_path / "study.db"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tomllib
 import zipfile
@@ -11,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import trimtuner
-from tools.check_release import Check, Release, checks_of, outcome_of
+from tools.check_release import AUDITS, Check, Release, checks_of, outcome_of
 from tools.release.bounds import Asked, lowest_pins
 from tools.release.environments import Failed, find_python, run
 from tools.release.newcomer import Stumble, walk
@@ -59,6 +60,13 @@ def test_every_dependency_of_the_project_has_a_lower_bound():
     assert all(lowest_pins((Requirement(one),)) for one in extras if not one.startswith("trimtuner["))
 
 
+def test_every_upper_bound_says_which_break_it_is_for():
+    lines = (ROOT / "pyproject.toml").read_text().splitlines()
+    bounded = [one for one in lines if re.match(r' +"[a-z][^"]*(<|==)[^"]*",', one)]
+    assert len(bounded) == 2
+    assert [one for one in bounded if "  # " not in one] == []
+
+
 def test_the_version_has_one_source():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert "version" not in project["project"]
@@ -71,8 +79,8 @@ def test_a_release_is_one_wheel_and_one_sdist(tmp_path):
     with pytest.raises(SystemExit, match="make dist"):
         Release.in_folder(tmp_path)
     (tmp_path / "trimtuner-1.2.3.tar.gz").touch()
-    names = [check.name for check in checks_of(Release.in_folder(tmp_path))]
-    assert names == ["wheel-3.11", "wheel-3.12", "wheel-3.13", "sdist", "extras", "lowest"]
+    names = [check.name for check in checks_of(Release.in_folder(tmp_path), AUDITS["online"])]
+    assert names == ["wheel-3.11", "wheel-3.12", "wheel-3.13", "sdist", "extras", "audit", "lowest"]
 
 
 def test_a_python_that_is_not_here_is_a_failure_and_no_silence():

@@ -14,6 +14,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from trimtuner.errors import InputError, nearest
+from trimtuner.problem.cells import text_of_cell
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME, Constraint
 from trimtuner.problem.space import Space
@@ -206,7 +207,7 @@ class _Reader:
             raise InputError(f"table {self._name!r} has no column {column!r}{nearest(column, known)}")
         if row[column] is None:
             raise InputError(f"table {self._name!r} has a row that ends before its column {column!r}")
-        return row[column]
+        return text_of_cell(row[column])
 
     def _float(self, value: object, where: str) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

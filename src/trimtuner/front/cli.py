@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import sys
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from trimtuner import __version__
-from trimtuner.errors import InputError, TrimTunerError
+from trimtuner.errors import InputError, TrimTunerError, words_of
 from trimtuner.front.bench.command import app as bench_app
 from trimtuner.front.catalog.command import app as catalog_app
 
@@ -51,7 +50,7 @@ def main() -> None:
     except BrokenPipeError:
         _leave(EXIT_UNREAD)  # whoever reads our output has seen enough, as "head" has
     except OSError as error:
-        _leave(EXIT_BAD_INPUT, f"trimtuner: {_words_of(error)}\n")
+        _leave(EXIT_BAD_INPUT, f"trimtuner: {words_of(error)}\n")
 
 
 def _leave(code: int, words: str = "") -> NoReturn:
@@ -63,15 +62,6 @@ def _leave(code: int, words: str = "") -> NoReturn:
         except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     raise SystemExit(code) from None
-
-
-def _words_of(error: OSError) -> str:
-    """What the system said, of which file, and what now."""
-    said = error.strerror or str(error) or type(error).__name__
-    where = f"{error.filename}: {said}" if error.filename is not None else said
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{where}; make room, then give the same command again: a study goes on where it was"
-    return where
 
 
 def _print_version(wanted: bool) -> None:

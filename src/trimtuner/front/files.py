@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from trimtuner.errors import InputError
+from trimtuner.errors import InputError, unwritable
+from trimtuner.private import remove_half_written
+
+FOR_ALL, FOR_USER = 0o666, 0o600  # who may read a new file: all that the user's mask allows, or the user alone
 
 
-def write_new(path: Path, text: str) -> None:
+def write_new(path: Path, text: str, mode: int) -> None:
     """Write a text file, never over one that is there."""
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
     except FileExistsError:
         raise InputError(f"{path} is there already; name another file, or remove it first") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror})") from None
+        raise unwritable(path, error) from None
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        remove_half_written(path)
+        raise unwritable(path, error) from None
+
+
+def replace_whole(path: Path, text: str) -> None:
+    """Write a text file, also over another: whoever reads it meanwhile, or if we are ended, has the old one."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, path)
+    except OSError as error:
+        remove_half_written(part)
+        raise unwritable(path, error) from None

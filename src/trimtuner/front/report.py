@@ -7,6 +7,7 @@ from pathlib import Path
 from trimtuner.errors import InputError
 from trimtuner.front.studies import JobStudy
 from trimtuner.front.subjects import log_tail, subject_at
+from trimtuner.private import write_private
 from trimtuner.views.document import document
 from trimtuner.views.figures import figures
 from trimtuner.views.markdown import markdown
@@ -26,7 +27,7 @@ def write_report(of: JobStudy, output: Path | None, form: str | None, view: str 
         return _write_pictures(subject, output, form, view or "")
     text = document(subject, _logs(subject)) if form == "html" else markdown(subject)
     path = output or Path(f"{of.job.name}-report.{form}")
-    path.write_text(text, encoding="utf-8")
+    write_private(path, text.encode())
     return [path]
 
 

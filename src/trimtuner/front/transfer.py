@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from trimtuner.errors import InputError
+from trimtuner.problem.cells import cell_of_text, text_of_cell
 from trimtuner.problem.history import Measurement
 from trimtuner.problem.problem import Problem
 from trimtuner.problem.rows import columns_of, measurement_of_row
@@ -19,12 +20,11 @@ _LARGEST_FILE = 100 * 2**20
 def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
     """Every column that any row has; what looks like a formula to a spreadsheet stays text."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    cells = [{name: _cell(value) for name, value in row.items()} for row in rows]
+    cells = [[cell_of_text(name) for name in columns], *([_cell(row.get(name)) for name in columns] for row in rows)]
     # Without quotes, a carriage return inside a text would end its row.
-    is_plain = not any("\r" in cell for row in cells for cell in row.values() if isinstance(cell, str))
+    is_plain = not any("\r" in cell for row in cells for cell in row)
     out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, columns, lineterminator="\n", quoting=csv.QUOTE_MINIMAL if is_plain else csv.QUOTE_ALL)
-    writer.writeheader()
+    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_MINIMAL if is_plain else csv.QUOTE_ALL)
     writer.writerows(cells)
     return out.getvalue()
 
@@ -52,7 +52,7 @@ def _csv_rows(path: Path, text: str) -> list[dict[str, object]]:
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: list[dict[str, object]] = []
     try:
-        heads = next(lines, [])
+        heads = [text_of_cell(head) for head in next(lines, [])]
         twice = [head for head in heads if heads.count(head) > 1]
         if twice:
             raise InputError(f"{path} has two columns {twice[0]!r}; leave one")
@@ -60,7 +60,7 @@ def _csv_rows(path: Path, text: str) -> list[dict[str, object]]:
             if len(cells) > len(heads):
                 raise InputError(f"{path}, row {len(rows) + 1} has {len(cells)} cells for {len(heads)} columns")
             if cells:
-                rows.append(dict(zip(heads, cells, strict=False)))
+                rows.append(dict(zip(heads, map(text_of_cell, cells), strict=False)))
     except csv.Error as error:
         raise InputError(f"{path}, row {len(rows) + 1} is no CSV: {error}") from None
     return rows
@@ -80,7 +80,9 @@ def _json_rows(path: Path, text: str) -> list[dict[str, object]]:
     return rows
 
 
-def _cell(value: object) -> object:
+def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return repr(value) if isinstance(value, float) else value
+    if isinstance(value, str):
+        return cell_of_text(value)
+    return "" if value is None else repr(value)

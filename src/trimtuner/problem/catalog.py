@@ -19,6 +19,7 @@ from importlib import resources
 from pathlib import Path
 
 from trimtuner.errors import InputError, nearest
+from trimtuner.problem.cells import text_of_cell
 from trimtuner.problem.vms import VM, Quote
 
 DEFAULT_REGIONS: Mapping[str, str] = {"aws": "us-east-1", "azure": "eastus", "gcp": "us-central1"}
@@ -102,7 +103,7 @@ def read_listings(name: str, text: str) -> tuple[Listing, ...]:
             continue
         if len(row) != len(header):
             raise InputError(f"{name}:{number}: {len(row)} values for {len(header)} columns")
-        written = {column: cell.strip() for column, cell in zip(header, row, strict=True)}
+        written = {column: text_of_cell(cell.strip()) for column, cell in zip(header, row, strict=True)}
         listed.append(_Row(f"{name}:{number}", written).listing())
     return tuple(listed)
 

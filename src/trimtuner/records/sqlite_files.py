@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from sqlalchemy import Connection, NullPool, QueuePool, create_engine, event
@@ -64,6 +64,7 @@ def file_writer(path: Path) -> Database:
     """A way to change what is there; the file is made if need be."""
 
     def connect() -> sqlite3.Connection:
+        _make_private(path)
         connection = _connect(f"{path.as_uri()}?mode=rwc")
         try:
             connection.execute("PRAGMA synchronous = FULL")
@@ -98,6 +99,12 @@ def file_reader(path: Path) -> Database:
 def _connect(uri: str) -> sqlite3.Connection:
     # No isolation level: the driver would begin transactions by itself, later than we need them.
     return sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+def _make_private(path: Path) -> None:
+    """Make the file for its user alone, as SQLite then makes the files beside it; one that is there stays as it is."""
+    with suppress(OSError):  # it is there, or SQLite says in a moment why it cannot be
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _is_unreadable(uri: str) -> bool:

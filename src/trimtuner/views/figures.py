@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trimtuner.errors import InputError, NoAnswer, nearest
+from trimtuner.private import write_private
 from trimtuner.views.catalogue import DRAWN, VIEWS
 from trimtuner.views.document import asset
 from trimtuner.views.subject import Subject
@@ -36,9 +37,9 @@ class Figure:
         """Write it as SVG or PNG, by the ending of the name."""
         path = Path(path)
         if path.suffix.lower() == ".svg":
-            path.write_text(self.svg, encoding="utf-8")
+            write_private(path, self.svg.encode())
         elif path.suffix.lower() == ".png":
-            path.write_bytes(self.png())
+            write_private(path, self.png())
         else:
             raise InputError(f"a picture is written as .svg or .png, not as {path.suffix or 'a name without ending'!r}")
         return path

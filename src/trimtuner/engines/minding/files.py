@@ -19,6 +19,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypedDict
 
+from trimtuner.private import make_private_folder
+
 LAUNCH = "launch.json"  # what is to be done; written first, and without the values of secrets
 LOCK = "lock"  # held from before the minder is started until it has begun
 BEGUN = "begun.json"  # the minder's first act, before it runs the command
@@ -98,7 +100,7 @@ class Folder:
         """Make it, unless it is there; what else has its name is put aside."""
         if not self.is_there():
             _put_aside(self.path)
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(self.path)
 
     def put(self, name: str, content: Mapping[str, object]) -> None:
         """Write a file durably and whole. A sealed one that is there already stays, anything else is put aside."""

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import NoReturn
 
@@ -22,6 +22,7 @@ MOST_BYTES = 4 * 1024 * 1024  # of all reports together, since whoever polls hol
 MOST_FILE_BYTES = 2 * MOST_BYTES  # with the last report, and what was not understood
 _SHOWN_CHARACTERS = 200
 
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([\"'\\/]))")
 # A progress bar ends its lines with a carriage return only.
 _LINE_ENDS = re.compile(rb"[\r\n]")
 
@@ -75,8 +76,9 @@ def parse_metrics(text: bytes) -> dict[str, float]:
 class Reports:
     """The file of reports: however much a job says, it stays bounded. What a full disk does not take is held back."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, blotted: Callable[[str], str] = str) -> None:
         self._folder = folder
+        self._blotted = blotted  # hides secrets in what JSON's escapes stand for
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         self._descriptor = os.open(folder.path / files.REPORTS, flags, 0o600)
         self._good = self._bad = self._bytes = 0
@@ -103,8 +105,9 @@ class Reports:
             metrics = parse_metrics(text)
             self._take_names(metrics)
         except ValueError as error:
-            return self._complaint(_printable(str(error)), text)
+            return self._complaint(self._shown(str(error)), text)
         self._good += 1
+        metrics = {self._blotted(name): value for name, value in metrics.items()}
         entry = self._sealed({"metrics": metrics, "seconds": seconds})
         self._bytes += len(entry)
         return entry
@@ -122,14 +125,23 @@ class Reports:
         self._bad += 1
         if self._bad > MOST_BAD_LINES:
             return b""
-        shown = _printable(text[: 4 * _SHOWN_CHARACTERS].decode("utf-8", "replace"))
+        shown = self._shown(text.decode("utf-8", "replace"))
         more = " (more of such lines are not kept)" if self._bad == MOST_BAD_LINES else ""
         return self._sealed({"bad": f"{reason}: {shown}{more}"})
+
+    def _shown(self, text: str) -> str:
+        return _printable(self._blotted(_unescaped(text)))
 
 
 def _printable(text: str) -> str:
     shown = "".join(character if character.isprintable() else "�" for character in text[:_SHOWN_CHARACTERS])
     return shown if len(text) <= _SHOWN_CHARACTERS else f"{shown}…"
+
+
+def _unescaped(text: str) -> str:
+    """The characters that JSON's escapes in a text stand for, whether or not the rest of it is JSON."""
+    written = _ESCAPED.sub(lambda match: chr(int(match[1], 16)) if match[1] else match[2], text)
+    return written.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _refuse_constant(word: str) -> NoReturn:

@@ -103,7 +103,7 @@ class _Minder:
         self._folder, self._launch, self._started, self._lifeline = folder, launch, started, lifeline
         self._identity = os.stat(folder.path)
         self._log = Log(folder.path / files.LOG)
-        self._reports = Reports(folder)
+        self._reports = Reports(folder, Blotter(self._secrets()).blotted)
         self._metrics_file = MetricsFile(_metrics_path(launch)) if launch["metrics_file"] else None
         self._file_stream = self._new_stream(metrics_of_file, _log_nothing)
         self._streams: dict[int, _Stream] = {}
@@ -172,8 +172,10 @@ class _Minder:
         return writing
 
     def _new_stream(self, pick: Callable[[bytes], bytes | None], log: Callable[[bytes], None]) -> _Stream:
-        secrets = [os.environ.get(name, "") for name in self._launch["secrets"]]
-        return _Stream(secrets, pick, log, lambda texts: self._reports.add(texts, self._seconds()))
+        return _Stream(self._secrets(), pick, log, lambda texts: self._reports.add(texts, self._seconds()))
+
+    def _secrets(self) -> list[str]:
+        return [os.environ.get(name, "") for name in self._launch["secrets"]]
 
     def _listen_to_signals(self) -> None:
         signal.set_wakeup_fd(self._wake[1], warn_on_full_buffer=False)

@@ -84,6 +84,10 @@ class Blotter:
         held, self._held = self._held, b""
         return self._pattern.sub(_BLOT, held)
 
+    def blotted(self, text: str) -> str:
+        """A text that is no part of the stream, such as what an escaped one stands for."""
+        return self._pattern.sub(_BLOT, text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
     def _start_of_partial(self, data: bytes) -> int:
         longest = len(self._secrets[0]) - 1 if self._secrets else 0
         for length in range(min(longest, len(data)), 0, -1):

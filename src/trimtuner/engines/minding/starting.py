@@ -13,15 +13,26 @@ from trimtuner.engines.minding import files
 from trimtuner.engines.minding.files import Folder, LaunchRecord
 
 # Handed on are only these variables, because everything else (cloud keys, tokens, passwords in the addresses of
-# proxies) is nobody's business but the user's; more is named in the job file, under environment or secrets.
+# proxies) is nobody's business but the user's; more is named in the job file, under environment or secrets. These are
+# whole names, no beginnings of names: NVIDIA_API_KEY begins as harmless variables do.
 # fmt: off
 HANDED_ON = frozenset({
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP",
     "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "LD_LIBRARY_PATH", "XDG_CACHE_HOME",
     "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+    "LC_ALL", "LC_ADDRESS", "LC_COLLATE", "LC_CTYPE", "LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_MESSAGES",
+    "LC_MONETARY", "LC_NAME", "LC_NUMERIC", "LC_PAPER", "LC_TELEPHONE", "LC_TIME",
+    "PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE", "PYTHONSAFEPATH", "PYTHONPLATLIBDIR",
+    "PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONCOERCECLOCALE", "PYTHONHASHSEED", "PYTHONOPTIMIZE",
+    "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONWARNINGS", "PYTHONDEVMODE", "PYTHONFAULTHANDLER",
+    "PYTHONMALLOC", "PYTHONTRACEMALLOC", "PYTHONASYNCIODEBUG", "PYTHONINTMAXSTRDIGITS",
+    "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDA_VERSION",
+    "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_CACHE_PATH",
+    "CUDA_CACHE_DISABLE", "CUDA_CACHE_MAXSIZE", "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY",
+    "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES",
+    "NVIDIA_REQUIRE_CUDA", "NVIDIA_TF32_OVERRIDE",
 })
 # fmt: on
-HANDED_ON_PREFIXES = ("LC_", "PYTHON", "CUDA", "NVIDIA_")
 
 
 class CannotBegin(RuntimeError):  # noqa: N818  (named by what the caller learns)
@@ -30,9 +41,7 @@ class CannotBegin(RuntimeError):  # noqa: N818  (named by what the caller learns
 
 def handed_on() -> dict[str, str]:
     """What of this process's environment a command may see."""
-    return {
-        name: value for name, value in os.environ.items() if name in HANDED_ON or name.startswith(HANDED_ON_PREFIXES)
-    }
+    return {name: value for name, value in os.environ.items() if name in HANDED_ON}
 
 
 def has_begun(folder: Folder) -> bool:
@@ -74,7 +83,9 @@ def _start_minder(folder: Folder, lock: int, environment: dict[str, str], lifeli
     )
     if starter.stdout != b"begun":
         reason = starter.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise CannotBegin(f"the process that minds {str(folder.path)!r} could not begin: {reason}")
+        raise CannotBegin(
+            f"the process that minds {str(folder.path)!r} could not begin: {reason}; mend that, then run again"
+        )
 
 
 def _program() -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from trimtuner.errors import InputError, nearest
 from trimtuner.front.catalog.ages import age_warnings
 from trimtuner.problem.catalog import COLUMNS, DEFAULT_REGIONS, Listing, built_in_listings, listings_of_file
+from trimtuner.problem.cells import cell_of_text
 
 ORDERS: Mapping[str, Callable[[Listing], tuple[float | str, ...]]] = {
     "price": lambda one: (one.vm.price_per_hour, one.vm_type),
@@ -111,7 +112,7 @@ def as_csv(listings: Iterable[Listing]) -> str:
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for row in as_rows(listings):
-        writer.writerow({name: f"{value:.10g}" if isinstance(value, float) else value for name, value in row.items()})
+        writer.writerow({name: _cell(value) for name, value in row.items()})
     return out.getvalue()
 
 
@@ -135,6 +136,12 @@ def as_text(listings: Sequence[Listing]) -> str:
         "  ".join(_aligned(title, cell, widths[title]) for title, cell in zip(shown, row, strict=True)) for row in rows
     ]
     return "\n".join([*(text.rstrip() for text in texts), _count_text(listings)])
+
+
+def _cell(value: str | float | None) -> str | float | None:
+    if isinstance(value, str):
+        return cell_of_text(value)
+    return f"{value:.10g}" if isinstance(value, float) else value
 
 
 def _chosen(listings: Sequence[Listing], wish: Wish, in_region: Sequence[Listing]) -> list[Listing]:

@@ -14,6 +14,7 @@ from trimtuner.front.catalog.aws import aws_listings
 from trimtuner.front.catalog.azure import azure_listings
 from trimtuner.front.catalog.gcp import KEY_VARIABLE, gcp_listings, key_in
 from trimtuner.front.catalog.listing import as_csv
+from trimtuner.front.files import replace_whole
 from trimtuner.problem.catalog import DEFAULT_REGIONS, Listing, listings_of_file
 
 
@@ -63,13 +64,8 @@ def check_output(path: Path) -> None:
 
 
 def write_catalog(path: Path, listings: Sequence[Listing]) -> None:
-    """The file as a whole: whoever reads it meanwhile, or if we are ended, has the old one."""
-    part = path.with_name(f"{path.name}.part")
-    try:
-        part.write_text(as_csv(listings), encoding="utf-8")
-        os.replace(part, path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror})") from None
+    """The file as a whole, also over an older one."""
+    replace_whole(path, as_csv(listings))
 
 
 def _dated(listing: Listing, name: str, date: str) -> Listing:

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from trimtuner.errors import TrimTunerError
 from trimtuner.front.dashboard.access import LOCAL, LOGIN, Access, Guarded
 from trimtuner.front.dashboard.pages import home_page, stop_form, studies_table, study_page
 from trimtuner.front.dashboard.renderer import Renderer, Shown, goal_of
@@ -167,7 +168,10 @@ class Dashboard:
             return PlainTextResponse("this form is not of this page", 403)
         if shown.watched is None:
             return PlainTextResponse("the study has not begun yet", 404)
-        await run_in_threadpool(_ask_to_stop, shown.of)
+        try:
+            await run_in_threadpool(_ask_to_stop, shown.of)
+        except TrimTunerError as error:
+            return PlainTextResponse(f"not asked to stop: {error}", 503)
         return PlainTextResponse("asked to start no more trials; those running go on to their end")
 
     async def _static(self, request: Request) -> Response:

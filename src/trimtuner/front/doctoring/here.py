@@ -114,6 +114,8 @@ def _check_file(storage: Path) -> Check:
         return failed("record", str(error), "move it away, or name another under storage")
     if not os.access(storage, os.W_OK) or not os.access(storage.parent, os.W_OK):
         return failed("record", f"{storage} or its folder cannot be written to", "change their permissions")
+    if storage.stat().st_mode & 0o077:
+        return warning("record", f"{storage} can be opened by others", f"chmod 600 {storage}, unless you share it")
     return fine("record", f"{storage} is there and can be written to")
 
 

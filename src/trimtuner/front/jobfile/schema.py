@@ -12,7 +12,8 @@ import json
 import re
 from pathlib import Path
 
-from trimtuner.errors import InputError
+from trimtuner.errors import InputError, unwritable
+from trimtuner.front.files import replace_whole
 from trimtuner.front.jobfile.names import STUDY_NAME
 from trimtuner.front.jobfile.schema_cloud import built_in_vm_types, cloud
 from trimtuner.front.jobfile.schema_engine import ENGINE
@@ -50,9 +51,9 @@ def write_schema(path: Path) -> None:
     try:
         if path.exists() and not _is_ours(path):
             raise InputError(f"{path} is there already, and is no schema of a job file; name another file")
-        path.write_text(schema_text(), encoding="utf-8")
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror})") from None
+        raise unwritable(path, error) from None
+    replace_whole(path, schema_text())
 
 
 def _is_ours(path: Path) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from trimtuner.front.files import write_new
+from trimtuner.front.files import FOR_ALL, write_new
 from trimtuner.front.jobfile.names import check_name
 
 SCHEMA_FILE = "trimtuner.schema.json"
@@ -20,7 +20,7 @@ def init_text(name: str) -> str:
 
 def write_init(path: Path) -> None:
     """Write a first job file, named after the file; never over one that is there."""
-    write_new(path, init_text(_study_name(path)))
+    write_new(path, init_text(_study_name(path)), FOR_ALL)
 
 
 def write_init_with_schema(path: Path) -> Path:
@@ -29,7 +29,7 @@ def write_init_with_schema(path: Path) -> Path:
     from trimtuner.front.jobfile.schema import write_schema  # heavy, and rarely asked for
 
     write_schema(beside)  # first: a job file must not name a schema that could not be written
-    write_new(path, _EDITOR_LINES + init_text(_study_name(path)))
+    write_new(path, _EDITOR_LINES + init_text(_study_name(path)), FOR_ALL)
     return beside
 
 

@@ -34,6 +34,8 @@ _MOST_WHOLE = 2**63 - 1
 
 # What YAML 1.2 leaves out, and the line breaks that editors do not count.
 _REFUSED = re.compile("[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# A tag, which is refused at any length; for long ones, the parser's time grows with the square of it.
+_LONG_TAG = re.compile(r"![^\s\"{}]{255}")
 _QUOTED = re.compile("'[^']*'|\"[^\"]*\"")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NULL = re.compile(r"~|null|Null|NULL|")
@@ -95,6 +97,7 @@ def tree_of(text: str, faults: Faults) -> Node | None:
     """The tree of the one document in the text; nothing, and a fault, where it cannot be read as YAML."""
     lines = text.replace("\r\n", "\n")
     _refuse_odd_characters(lines)
+    _refuse_long_tags(lines)
     return _Builder(_events(lines), faults).document()
 
 
@@ -125,8 +128,22 @@ def _whole_number(text: str, base: int) -> int | float:
 def _refuse_odd_characters(text: str) -> None:
     match = _REFUSED.search(text)
     if match is not None:
-        line = text.count("\n", 0, match.start()) + 1
-        raise Fault(line, f"the character U+{ord(match[0]):04X} is not allowed in a job file; remove it")
+        raise Fault(
+            _line_at(text, match), f"the character U+{ord(match[0]):04X} is not allowed in a job file; remove it"
+        )
+
+
+def _refuse_long_tags(text: str) -> None:
+    match = _LONG_TAG.search(text)
+    if match is not None:
+        raise Fault(
+            _line_at(text, match),
+            "more than 255 characters without a blank follow a '!'; put a blank between them, or remove them",
+        )
+
+
+def _line_at(text: str, match: re.Match[str]) -> int:
+    return text.count("\n", 0, match.start()) + 1
 
 
 def _events(text: str) -> Iterator[Event]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trimtuner.errors import InputError, nearest
-from trimtuner.front.files import write_new
+from trimtuner.front.files import FOR_USER, write_new
 from trimtuner.front.launch.bash import bash_text
 from trimtuner.front.launch.kubernetes import kubernetes_text
 from trimtuner.front.launch.plan import Plan, plan_of
@@ -42,7 +42,7 @@ def launch_text(look: Look, recommendation: Recommendation, form: str) -> str:
 def write_launch(look: Look, recommendation: Recommendation, form: str, output: Path) -> str:
     """Write what launches the recommendation, never over a file that is there; the command that takes the file."""
     text = launch_text(look, recommendation, form)
-    write_new(output, text)
+    write_new(output, text, FOR_USER)
     return f"{FORMATS[form].launcher}{shlex.quote(str(output))}"
 
 
