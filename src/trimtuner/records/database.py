@@ -13,7 +13,8 @@ from typing import TypeAlias
 from sqlalchemy import Connection, Engine, Pool
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
-from trimtuner.records.errors import RecordError
+from trimtuner.records.errors import DamagedRecord, RecordError
+from trimtuner.records.seals import refuse_damaged
 from trimtuner.records.sidecar import Sidecar, Written
 
 BUSY_SECONDS = 60.0  # how long to wait for another writer; one holds the lock for milliseconds
@@ -71,6 +72,8 @@ class Database:
         except SQLAlchemyError as error:
             # Never tried again here: a commit whose answer was lost may have happened.
             raise self._explained(error, _NOT_KNOWN if was_all_said and _is_cut_off(error) else _AS_IT_WAS) from error
+        except UnicodeDecodeError as error:  # of the driver, where a name in the file is no text any more
+            raise DamagedRecord(self.where, [f"it holds what is no text: {error}"]) from error
 
     @property
     def is_file(self) -> bool:
@@ -84,9 +87,10 @@ class Database:
             self._sidecar.add(connection, written)
 
     def settle_sidecar(self) -> None:
-        """Make the ledger beside the record fit it."""
+        """Make the ledger beside the record fit it; nothing of a damaged one gets there."""
         if self._sidecar is not None:
             with self.transaction() as connection:
+                refuse_damaged(connection, self.where, None)
                 self._sidecar.settle(connection)
 
     def close(self) -> None:

@@ -14,10 +14,11 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, Table, bindparam, 
 from sqlalchemy.exc import SQLAlchemyError
 
 from trimtuner.records.errors import DamagedRecord
-from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, PLACES, STUDIES, TRIALS
+from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, PLACES, SCHEMA, STUDIES, TRIALS
 
 _DIGEST = "digest"
 _CHANGING = ("version", "heartbeat_at", _DIGEST)  # a version is that of the last event; a heartbeat matters for seconds
+_SINCE = 2  # the version of the tables
 _FIRST = ""  # what the first event's digest follows
 _SHOWN_KEYS = {
     STUDIES: ("name",),
@@ -107,6 +108,8 @@ def faults(connection: Connection, study: int | None) -> Iterator[Fault]:
 
     Where a flipped bit gives a row to another study, only the look at all rows finds it.
     """
+    if any(version < _SINCE for version in connection.execute(select(SCHEMA.c.version)).scalars()):
+        yield Fault(SCHEMA.name, "", f"names a version that had no digests, which are there since version {_SINCE}")
     for table, columns in SEALED.items():
         of_study = [] if study is None else [table.c.study == study]
         try:

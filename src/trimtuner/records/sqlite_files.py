@@ -16,7 +16,7 @@ from sqlalchemy import Connection, NullPool, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from trimtuner.records.database import BUSY_SECONDS, Database
-from trimtuner.records.errors import RecordError, RecordGone
+from trimtuner.records.errors import DamagedRecord, RecordError, RecordGone
 from trimtuner.records.migrations import refuse_newer, version_of
 from trimtuner.records.sidecar import Sidecar
 
@@ -45,9 +45,7 @@ def refuse_unusable(path: Path) -> None:
     with closing(file_reader(path)) as reader, reader.transaction() as connection:
         refuse_cut_short(connection, path)
         refuse_newer(version_of(connection, reader.where), reader.where)
-        verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
-    if verdict != "ok":
-        raise RecordError(f"the record {path} is damaged ({verdict}); {_RESTORE}")
+        refuse_broken(connection, reader.where)
     # SQLite would take a read-only file without a word, and refuse at the first trial.
     if not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         raise RecordError(f"the record {path} cannot be written; make it writable, or give another place")
@@ -61,6 +59,13 @@ def refuse_lost(path: Path) -> None:
             f"the record {path} is gone, but the ledger {sidecar.path} is there ({sidecar.told()}); put the record "
             "back, or rebuild it with 'trimtuner restore JOB'; to begin anew, with a fresh budget, move the ledger away"
         )
+
+
+def refuse_broken(connection: Connection, where: str) -> None:
+    """SQLite's own check of the whole file, indices too: 35 ms where there are 5,000 trials."""
+    verdict = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+    if verdict != "ok":
+        raise DamagedRecord(where, [f"SQLite says: {' '.join(str(verdict).split())}"])
 
 
 class _SameFile:
@@ -163,7 +168,9 @@ def _is_unreadable(uri: str) -> bool:
         with closing(_connect(uri)) as connection:
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
     except sqlite3.Error as error:
-        return error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY"))
+        return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY"))
+    except UnicodeDecodeError:
+        return False  # it can be read, and is damaged
     return False
 
 
@@ -184,5 +191,7 @@ def _journal_ahead(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _explain(error: DBAPIError) -> tuple[str, str]:
-    name = error.orig.sqlite_errorname if isinstance(error.orig, sqlite3.Error) else ""
+    name = getattr(
+        error.orig, "sqlite_errorname", ""
+    )  # the driver's own errors, as of a text that is none, have no name
     return next(text for start, text in _EXPLANATIONS.items() if name.startswith(start))

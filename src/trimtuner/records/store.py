@@ -25,6 +25,7 @@ from trimtuner.records.schema import SECRET_BYTES, STUDIES, shown
 from trimtuner.records.seals import refuse_damaged
 from trimtuner.records.server import clock, take_turn
 from trimtuner.records.sidecar import Written
+from trimtuner.records.sqlite_files import refuse_broken
 from trimtuner.records.view import StudyView
 
 
@@ -54,7 +55,7 @@ class Records:
 
     def open(self, name: str) -> Record:
         """The study of that name."""
-        return Record(self._reader, self._writer, _find(self._reader, name))
+        return Record(self._reader, self._writer, _find_sound(self._reader, name))
 
     def names(self) -> list[str]:
         """The names of all studies, oldest first."""
@@ -80,7 +81,8 @@ class Records:
         with self._writer.transaction() as connection:
             take_turn(connection)  # there may be no row to lock yet
             row = connection.execute(query.with_for_update()).one_or_none()
-            _refuse_damaged(connection, self._writer, row)
+            if row is not None and not self._writer.is_file:  # which was checked as a whole when it was opened
+                refuse_damaged(connection, self._writer.where, row.study)
             if row is None:
                 self._writer.keep(connection, _insert_study(connection, name, definition, budget, earlier))
             elif row.definition != definition:
@@ -98,7 +100,7 @@ class RecordsView:
 
     def open(self, name: str) -> StudyView:
         """The study of that name."""
-        return StudyView(self._reader, _find(self._reader, name))
+        return StudyView(self._reader, _find_sound(self._reader, name))
 
     def names(self) -> list[str]:
         """The names of all studies, oldest first."""
@@ -117,20 +119,26 @@ class RecordsView:
         self.close()
 
 
+def _find_sound(reader: Database, name: str) -> Row[tuple[object, ...]]:
+    """A file is looked at as a whole; of a server, whose pages may have checksums, the study alone."""
+    if reader.is_file:
+        with reader.transaction() as connection:
+            refuse_broken(connection, reader.where)
+            refuse_damaged(connection, reader.where, None)
+        return _find(reader, name)
+    row = _find(reader, name)
+    with reader.transaction() as connection:
+        refuse_damaged(connection, reader.where, row.study)
+    return row
+
+
 def _find(reader: Database, name: str) -> Row[tuple[object, ...]]:
     require_text(name, "the name of a study")
     with reader.transaction() as connection:
         row = connection.execute(shown(STUDIES).where(STUDIES.c.name == name)).one_or_none()
-        _refuse_damaged(connection, reader, row)
     if row is None:
         raise InputError(f"{reader.where} has no study {name!r}{nearest(name, _names(reader))}")
     return row
-
-
-def _refuse_damaged(connection: Connection, database: Database, row: Row[tuple[object, ...]] | None) -> None:
-    """A file is looked at as a whole; of a server, whose pages may have checksums, the study alone."""
-    if database.is_file or row is not None:
-        refuse_damaged(connection, database.where, None if database.is_file or row is None else row.study)
 
 
 def _names(reader: Database) -> list[str]:

@@ -1,0 +1,169 @@
+"""Decay in a record: whatever flipped bit changes what can be read is found, and nobody goes on with it."""
+
+import random
+import shutil
+import sqlite3
+import struct
+from contextlib import closing, suppress
+
+import pytest
+from record_fakes import (
+    DEFINITION,
+    check_everything,
+    close_all,
+    failed,
+    new_record,
+    open_records,
+    owner,
+    succeeded,
+    trial,
+)
+
+from trimtuner.problem.history import Measurement
+from trimtuner.records import DamagedRecord, RecordError, Records, RecordsView
+from trimtuner.records.restoring import soundness_of
+from trimtuner.records.schema import METADATA
+
+CHANGING = {("owners", "heartbeat_at")}
+COLUMNS = [
+    (table.name, column.name)
+    for table in METADATA.sorted_tables
+    for column in table.c
+    if (table.name, column.name) not in CHANGING
+]
+
+
+def varied(place):
+    """Every kind of change at least once; a trial is open, one was retried, one forgotten, one imported."""
+    record = new_record(place)
+    record.register(owner("other"))
+    for number in range(4):
+        assert record.claim(trial(number, 0.5, (0.25,)), 0.25 + number, "me")
+        record.started(number, 1, f"handle {number}")
+    record.finish(succeeded(trial(0, 0.5, (0.25,)), 0.5, 0.25), 1, 0.5)
+    record.finish(failed(trial(1, 0.5, (0.25,))), 1, 0.5)
+    record.retry(2, 1, 0.125, 2.0, "preempted", 1.5)
+    record.finish(failed(trial(2, 0.5, (0.25,)), "oom", 0.375), 2, 0.25)
+    record.forget([2])
+    assert record.adopt(3, "me", "other")
+    record.import_measurements([Measurement({"a": 9}, 1.0, {"accuracy": 0.75})])
+    open_records(place).create_or_open("study", DEFINITION, 12.0)
+    record.log_event("note", {"text": "a word"}, 3)
+    return record
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    path = tmp_path_factory.mktemp("sound") / "record.db"
+    varied(path)
+    close_all()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("VACUUM")  # what is left of former rows matters to nobody
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return path
+
+
+@pytest.fixture
+def copy(sound, tmp_path):
+    shutil.copy(sound, tmp_path / "record.db")
+    return tmp_path / "record.db"
+
+
+def test_what_was_written_is_sound_in_either_store(place):
+    varied(place)
+    close_all()
+    assert soundness_of(place).faults == ()
+    check_everything(place)
+
+
+def require_found(path):
+    assert not soundness_of(path).is_sound
+    for way in (lambda: Records(path).open("study"), lambda: RecordsView(path).open("study")):
+        with pytest.raises(RecordError):
+            way()
+    with pytest.raises(RecordError):
+        Records(path).create_or_open("study", DEFINITION, 12.0)
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS)
+def test_a_flipped_bit_of_any_value_is_found(copy, table, column):
+    with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        query = f"SELECT rowid, {column} FROM {table} ORDER BY {column} IS NULL"  # noqa: S608  (our own names)
+        row, value = connection.execute(query).fetchone()
+        update = f"UPDATE {table} SET {column} = ? WHERE rowid = ?"  # noqa: S608  (our own names)
+        connection.execute(update, [flipped(value), row])
+    require_found(copy)
+
+
+def flipped(value):
+    if isinstance(value, str):
+        return chr(ord(value[0]) ^ 1) + value[1:] if value else "x"
+    if isinstance(value, float):
+        return struct.unpack(">d", (int.from_bytes(struct.pack(">d", value)) ^ 1).to_bytes(8))[0]
+    return 1 if value is None else value ^ 64
+
+
+@pytest.mark.parametrize("table", ["trials", "attempts", "ledger", "events", "places"])
+def test_the_fault_names_the_table_and_says_what_now(copy, table):
+    column = {"trials": "cost", "attempts": "charge", "ledger": "nanos", "events": "at", "places": "trial"}[table]
+    with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
+        update = f"UPDATE {table} SET {column} = {column} + 1 WHERE {column} IS NOT NULL"  # noqa: S608  (our own names)
+        connection.execute(update)
+    with pytest.raises(DamagedRecord, match=r"trimtuner verify JOB.*trimtuner restore JOB") as caught:
+        RecordsView(copy).open("study")
+    assert {"ledger": "money that moved"}.get(table, table) in str(caught.value)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_flipped_bit_of_the_file_that_changes_what_is_read_is_found(sound, tmp_path, seed):
+    """The judge is SQLite alone: all rows, as they are read before and after the flip."""
+    draw = random.Random(seed)  # noqa: S311  (nothing secret)
+    path, whole, before = tmp_path / "record.db", sound.read_bytes(), readable(sound)
+    changed = 0
+    while changed < 8:
+        data = bytearray(whole)
+        data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+        path.write_bytes(data)
+        if readable(path) == before:
+            continue
+        changed += 1
+        assert not soundness_of(path).is_sound
+        with pytest.raises(RecordError):
+            RecordsView(path).open("study")
+        with pytest.raises(RecordError):
+            Records(path).open("study")
+        for end in ("-wal", "-shm", ".ledger"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+def readable(path):
+    """All rows, but for heartbeats; None where SQLite itself cannot read them."""
+    found = {}
+    with (
+        suppress(sqlite3.Error, UnicodeDecodeError),
+        closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as connection,
+    ):
+        for table in METADATA.sorted_tables:
+            names = [column.name for column in table.c if (table.name, column.name) not in CHANGING]
+            query = f"SELECT {', '.join(names)} FROM {table.name} NOT INDEXED"  # noqa: S608  (our own names)
+            found[table.name] = connection.execute(query).fetchall()
+        return found
+    return None
+
+
+def test_a_row_that_is_gone_is_missed(copy):
+    with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
+        connection.execute("DELETE FROM ledger WHERE kind = 'charge'")
+    require_found(copy)
+
+
+def test_a_server_is_checked_too(postgres_server, postgres_address):
+    varied(postgres_address)
+    close_all()
+    database = postgres_address.rpartition("/")[2]
+    assert any("checksums" in one for one in soundness_of(postgres_address).looked_at)
+    postgres_server.execute("UPDATE trials SET cost = cost + 0.001 WHERE number = 0", database)
+    assert [fault for fault in soundness_of(postgres_address).faults if "trials: number 0" in fault]
+    with pytest.raises(DamagedRecord, match="number 0"):
+        RecordsView(postgres_address).open("study")
