@@ -7,19 +7,8 @@ import struct
 from contextlib import closing, suppress
 
 import pytest
-from record_fakes import (
-    DEFINITION,
-    check_everything,
-    close_all,
-    failed,
-    new_record,
-    open_records,
-    owner,
-    succeeded,
-    trial,
-)
+from record_fakes import DEFINITION, check_everything, close_all, varied
 
-from trimtuner.problem.history import Measurement
 from trimtuner.records import DamagedRecord, RecordError, Records, RecordsView
 from trimtuner.records.restoring import soundness_of
 from trimtuner.records.schema import METADATA
@@ -31,25 +20,6 @@ COLUMNS = [
     for column in table.c
     if (table.name, column.name) not in CHANGING
 ]
-
-
-def varied(place):
-    """Every kind of change at least once; a trial is open, one was retried, one forgotten, one imported."""
-    record = new_record(place)
-    record.register(owner("other"))
-    for number in range(4):
-        assert record.claim(trial(number, 0.5, (0.25,)), 0.25 + number, "me")
-        record.started(number, 1, f"handle {number}")
-    record.finish(succeeded(trial(0, 0.5, (0.25,)), 0.5, 0.25), 1, 0.5)
-    record.finish(failed(trial(1, 0.5, (0.25,))), 1, 0.5)
-    record.retry(2, 1, 0.125, 2.0, "preempted", 1.5)
-    record.finish(failed(trial(2, 0.5, (0.25,)), "oom", 0.375), 2, 0.25)
-    record.forget([2])
-    assert record.adopt(3, "me", "other")
-    record.import_measurements([Measurement({"a": 9}, 1.0, {"accuracy": 0.75})])
-    open_records(place).create_or_open("study", DEFINITION, 12.0)
-    record.log_event("note", {"text": "a word"}, 3)
-    return record
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from sqlalchemy import Connection, select
 
-from trimtuner.records.errors import DamagedRecord, RecordError
+from trimtuner.records.errors import RecordError
 from trimtuner.records.money import to_usd
 from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, STUDIES, TRIALS
 
@@ -144,7 +144,10 @@ class Sidecar:
             if parsed is None or parsed[1] != _sum(before, parsed[2]):
                 if not line or number == len(lines) or _follows(lines[number], before):
                     continue  # cut off when it was written: its change was not committed, and the next line knows
-                raise DamagedRecord(f"the ledger {self.path}", [f"line {number} is not as it was written"])
+                raise RecordError(
+                    f"the ledger {self.path} is damaged: line {number} is not as it was written; where the record is "
+                    "sound, move the ledger away and the next run writes it anew; else restore a copy of either"
+                )
             before = parsed[1]
             yield parsed[0]
 
