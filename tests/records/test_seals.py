@@ -7,7 +7,8 @@ import struct
 from contextlib import closing, suppress
 
 import pytest
-from record_fakes import DEFINITION, check_everything, close_all, varied
+from record_fakes import DEFINITION, check_everything, close_all, open_records, varied
+from test_files import VERSION_1
 
 from trimtuner.records import DamagedRecord, RecordError, Records, RecordsView
 from trimtuner.records.restoring import soundness_of
@@ -137,3 +138,11 @@ def test_a_server_is_checked_too(postgres_server, postgres_address):
     assert [fault for fault in soundness_of(postgres_address).faults if "trials: number 0" in fault]
     with pytest.raises(DamagedRecord, match="number 0"):
         RecordsView(postgres_address).open("study")
+
+
+def test_a_server_of_version_1_gets_its_digests(postgres_server, postgres_address):
+    postgres_server.execute(f"SET ROLE tuner; {VERSION_1}", postgres_address.rpartition("/")[2])
+    record = open_records(postgres_address).create_or_open("study", {"space": 1}, 10.0)
+    assert (record.spent, record.reserved, len(record.secret)) == (0.5, 0.7, 32)
+    record.log_event("after")
+    assert soundness_of(postgres_address).faults == ()

@@ -1,7 +1,7 @@
 """From any older version of the tables to the newest, one transaction a step.
 
 A step is never edited once a version with it is out: what it says is what files out there have. It is written in the
-SQL that SQLite and PostgreSQL share.
+SQL that SQLite and PostgreSQL share, as far as they do.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def make_first_tables(connection: Connection) -> None:
 
 def add_secrets_and_digests(connection: Connection) -> None:
     """Version 2: every study has a secret of its own, and every row a digest by which decay is found."""
-    for statement in _VERSION_2:
+    is_server = connection.dialect.name == "postgresql"
+    for statement in (*_VERSION_2, *(_EVENTS_2_ON_SERVER if is_server else _EVENTS_2_IN_FILE)):
         connection.exec_driver_sql(statement)
     for study in list(connection.execute(select(STUDIES.c.study)).scalars()):
         own = update(STUDIES).where(STUDIES.c.study == study)
@@ -167,7 +168,13 @@ _VERSION_2 = (
         f"ALTER TABLE {table} ADD COLUMN digest TEXT NOT NULL DEFAULT ''"
         for table in ("studies", "owners", "trials", "attempts", "places")
     ),
-    # Without a default: an older trimtuner that is still at work could change no more, rather than leave no digest.
+)
+# Without a default: an older trimtuner that is still at work can change no more, rather than leave no digest.
+_EVENTS_2_ON_SERVER = (  # where a new table would have lost what was granted on it
+    "ALTER TABLE events ADD COLUMN digest TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE events ALTER COLUMN digest DROP DEFAULT",
+)
+_EVENTS_2_IN_FILE = (  # SQLite cannot take a default back
     """CREATE TABLE events_with_digests (
         study INTEGER NOT NULL REFERENCES studies (study),
         sequence BIGINT NOT NULL,

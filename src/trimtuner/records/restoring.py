@@ -45,6 +45,8 @@ class Soundness:
 def soundness_of(place: Place) -> Soundness:
     """Everything that can be checked: the database by its own means, every digest, and the ledger beside a file."""
     found = place_of(place)
+    if isinstance(found, Path) and not found.exists():
+        open_to_read(found).close()  # which says what is missing, and what now
     looked: list[str] = []
     faulty: list[str] = []
     try:

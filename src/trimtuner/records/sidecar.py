@@ -104,7 +104,8 @@ class Sidecar:
             raise RecordError(
                 f"the record {self._record} is older than the ledger {self.path} beside it, which knows of changes up "
                 f"to {known[-1]} where the record ends at {version} ({self.told()}); put the newer record back, or "
-                "move this one away and rebuild it with 'trimtuner restore JOB'"
+                "move this one away and rebuild it with 'trimtuner restore JOB'; to go on from the older one, and "
+                "forget what was spent since, move the ledger away"
             )
         with self._open(_HOW_TO_ADD) as file:
             self._append(file, next(one for one in all_written(connection) if one.study == study))
