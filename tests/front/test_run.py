@@ -6,10 +6,12 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 
@@ -234,6 +236,44 @@ def test_stop_asks_a_run_to_end_and_now_ends_its_trials(tmp_path):
     assert_sound(path)
 
 
+def test_a_run_whose_record_is_deleted_stops_and_a_rebuilt_one_goes_on_with_what_was_spent(tmp_path):
+    path = write_job(tmp_path, trials=3, until="go", timeout="10min")
+    with start("run", path, stderr=subprocess.PIPE) as process:
+        wait_until(lambda: starts(tmp_path))
+        wait_until(lambda: (tmp_path / "quick.db.ledger").read_text().count('"started"'))
+        (tmp_path / "quick.db").unlink()
+        assert process.stderr is not None
+        said = process.stderr.read().decode()
+        assert process.wait(PATIENCE_SECONDS) == 2
+    assert "was moved, deleted or replaced" in said
+    assert "1 trials, 0 USD charged" in said
+    assert "Ended: trial 0" in said
+    (tmp_path / "go").touch()
+    for verb in ("run", "status", "stop", "doctor"):
+        refused = trimtuner(verb, path, check=False)
+        assert refused.returncode == 2
+        assert "is gone, but the ledger" in refused.stdout + refused.stderr
+    assert starts(tmp_path) == [0]
+    assert "1 trials, 0 USD charged" in trimtuner("restore", path).stdout
+    trimtuner("run", path, "-q")
+    assert Counter(starts(tmp_path)) == {0: 2, 1: 1, 2: 1}  # what was ended for no fault of its own is tried again
+    assert [attempt.charge > 0 for attempt in look_at(path).view.attempts()] == [True] * 4
+    assert_sound(path)
+
+
+def test_a_run_whose_record_is_put_back_goes_on(tmp_path):
+    path = write_job(tmp_path, trials=2, until="go", timeout="10min")
+    record, away = tmp_path / "quick.db", tmp_path / "away.db"
+    process = start("run", path)
+    wait_until(lambda: starts(tmp_path))
+    record.rename(away)
+    assert process.wait(PATIENCE_SECONDS) == 2
+    away.rename(record)
+    (tmp_path / "go").touch()
+    trimtuner("run", path, "-q")
+    assert_sound(path)
+
+
 def test_what_was_measured_elsewhere_is_not_bought_again(tmp_path):
     path = write_job(tmp_path, trials=6)
     lines = ["x,vm_type,vm_count,fraction,accuracy,time"]
@@ -429,3 +469,26 @@ def test_what_cannot_run_is_refused_before_anything_is_written(command, tmp_path
     assert refused.returncode == 2
     assert "run.working_directory: there is no folder" in refused.stderr
     assert not (tmp_path / "quick.db").exists()
+
+
+def test_a_damaged_record_is_said_to_be_and_nothing_goes_on_with_it(command, tmp_path):
+    path = write_job(tmp_path, trials=3, method="random", nap=0)
+    command("run", path, "-q")
+    assert command("verify", path).stdout.endswith("sound\n")
+    assert json.loads(command("verify", path, "--json").stdout)["is_sound"]
+    with closing(sqlite3.connect(tmp_path / "quick.db", isolation_level=None)) as connection:
+        connection.execute("UPDATE trials SET cost = cost / 2 WHERE number = 1")
+    for verb in ("run", "status", "best", "trials", "export", "report", "stop", "reap"):
+        refused = command(verb, path, check=False)
+        assert refused.returncode == 2
+        assert "damaged (trials: number 1 is not as it was written)" in refused.stderr
+    told = command("verify", path, "--json", check=False)
+    assert told.returncode == 2
+    assert json.loads(told.stdout)["faults"] == ["trials: number 1 is not as it was written"]
+    assert "trimtuner restore JOB" in command("verify", path, check=False).stdout
+    assert "is damaged" in command("doctor", path, check=False).stdout
+    (tmp_path / "quick.db").rename(tmp_path / "damaged.db")
+    command("restore", path)
+    assert command("verify", path).returncode == 0
+    assert len(starts(tmp_path)) == 3
+    assert_sound(path)

@@ -53,6 +53,25 @@ def new_record(place, budget=10.0, name="study"):
     return record
 
 
+def varied(place):
+    """Every kind of change at least once; a trial is open, one was retried, one forgotten, one imported."""
+    record = new_record(place)
+    record.register(owner("other"))
+    for number in range(4):
+        assert record.claim(trial(number, 0.5, (0.25,)), 0.25 + number, "me")
+        record.started(number, 1, f"handle {number}")
+    record.finish(succeeded(trial(0, 0.5, (0.25,)), 0.5, 0.25), 1, 0.5)
+    record.finish(failed(trial(1, 0.5, (0.25,))), 1, 0.5)
+    record.retry(2, 1, 0.125, 2.0, "preempted", 1.5)
+    record.finish(failed(trial(2, 0.5, (0.25,)), "oom", 0.375), 2, 0.25)
+    record.forget([2])
+    assert record.adopt(3, "me", "other")
+    record.import_measurements([Measurement({"a": 9}, 1.0, {"accuracy": 0.75})])
+    open_records(place).create_or_open("study", DEFINITION, 12.0)
+    record.log_event("note", {"text": "a word"}, 3)
+    return record
+
+
 def check_everything(place, name="study"):
     """Whatever happened before, the record is sound: file, events, places, attempts and money; its history."""
     if isinstance(place, Path):

@@ -149,7 +149,7 @@ class TestPlaces:
         records = open_records(path)
         for name in ("../../etc/passwd", "'; DROP TABLE studies; --"):
             records.create_or_open(name, {}, None)
-        assert sorted(os.listdir(path.parent)) == ["record.db", "record.db-shm", "record.db-wal"]
+        assert sorted(os.listdir(path.parent)) == ["record.db", "record.db-shm", "record.db-wal", "record.db.ledger"]
 
     def test_an_empty_file_is_a_new_record(self, path):
         path.touch()
@@ -163,11 +163,11 @@ class TestPlaces:
         odd = tmp_path / "a ?mode=memory&x#%41 é.db"
         some_record(odd, 1)
         assert odd.is_file()
-        assert [one.name for one in tmp_path.iterdir()] == [odd.name]
+        assert sorted(one.name for one in tmp_path.iterdir()) == [odd.name, f"{odd.name}.ledger"]
 
-    def test_a_closed_record_is_one_file(self, path):
+    def test_a_closed_record_is_one_file_with_its_ledger_beside_it(self, path):
         some_record(path)
-        assert [one.name for one in path.parent.iterdir()] == ["record.db"]
+        assert sorted(one.name for one in path.parent.iterdir()) == ["record.db", "record.db.ledger"]
 
     def test_commits_are_on_the_disk_before_they_return(self, path):
         some_record(path, 1)
@@ -234,7 +234,7 @@ class TestReadOnly:
         with ordinary_user(), RecordsView(path) as records:
             assert records.open("study").history() == history
         assert digest(path) == before
-        assert [one.name for one in foreign_folder.iterdir()] == ["record.db"]
+        assert sorted(one.name for one in foreign_folder.iterdir()) == ["record.db", "record.db.ledger"]
 
     def test_no_record_is_made_in_a_read_only_folder(self, foreign_folder):
         foreign_folder.chmod(0o555)

@@ -489,6 +489,44 @@ def reap(job: JobPath) -> None:
 
 
 @app.command()
+def verify(job: JobPath, as_json: AsJson = False) -> None:
+    """Check that the record is as it was written: every row and event by its digest, the file, the ledger beside it."""
+    from trimtuner.front.jobfile.load import load_job
+    from trimtuner.records.restoring import soundness_of
+
+    found = soundness_of(load_job(job).storage)
+    told = {"is_sound": found.is_sound, "looked_at": list(found.looked_at), "faults": list(found.faults)}
+    if as_json:
+        print(json.dumps(told, indent=2))
+    else:
+        for what in found.looked_at:
+            print(f"looked at: {what}")
+        for fault in found.faults:
+            print(f"NOT SOUND: {fault}")
+        print("sound" if found.is_sound else _WHAT_NOW)
+    if not found.is_sound:
+        raise typer.Exit(EXIT_BAD_INPUT)
+
+
+_WHAT_NOW = """what is not listed is as it was written; what now:
+  put a copy of the record in its place (with its -wal file if there is one)
+  or move it away, and rebuild it from the ledger beside it: trimtuner restore JOB"""
+
+
+@app.command()
+def restore(job: JobPath) -> None:
+    """Rebuild a record that was deleted or damaged from the ledger beside it; never over one that is there."""
+    from trimtuner.front.jobfile.load import load_job
+    from trimtuner.records.restoring import restore as rebuild
+
+    storage = load_job(job).storage
+    if not isinstance(storage, Path):
+        raise InputError("only a record in a file has a ledger beside it; restore a backup of the database")
+    print(f"rebuilt {storage}; {rebuild(storage)}")
+    print(f"go on with: trimtuner run {job}")
+
+
+@app.command()
 def doctor(
     job: Annotated[
         Path | None, typer.Argument(help="The job file; without one, only this machine.", metavar="JOB")

@@ -20,6 +20,7 @@ from trimtuner.problem.history import Trial
 from trimtuner.problem.problem import Problem
 from trimtuner.problem.vms import Market
 from trimtuner.records import DefinitionDiffers, RecordsView, StudyView
+from trimtuner.records.sqlite_files import refuse_lost
 from trimtuner.session.driver import Driver, Listener
 from trimtuner.session.memory import InMemory, Recorded
 from trimtuner.session.study import Study
@@ -71,6 +72,7 @@ class JobStudy:
     def open_to_read(self) -> tuple[Study, StudyView]:
         """The study as it stands; nothing is made, changed or locked."""
         if isinstance(self.job.storage, Path) and not self.job.storage.exists():
+            refuse_lost(self.job.storage)
             start = f"trimtuner run {self.job.path}"
             raise InputError(f"there is no record {self.job.storage} yet; start the study with: {start}")
         view = RecordsView(self.job.storage).open(self.job.name)

@@ -1,7 +1,7 @@
 """Who remembers, in SQL, and counts money: what was written down survives any crash, and every cent is in a ledger."""
 
 from trimtuner.records.addresses import Address, Place
-from trimtuner.records.errors import DefinitionDiffers, NotOpen, OverBudget, RecordError
+from trimtuner.records.errors import DamagedRecord, DefinitionDiffers, NotOpen, OverBudget, RecordError, RecordGone
 from trimtuner.records.facts import Attempt, Entry, Event, OpenTrial, Owner, Status
 from trimtuner.records.record import Record
 from trimtuner.records.store import Records, RecordsView
@@ -10,6 +10,7 @@ from trimtuner.records.view import StudyView
 __all__ = [
     "Address",
     "Attempt",
+    "DamagedRecord",
     "DefinitionDiffers",
     "Entry",
     "Event",
@@ -20,6 +21,7 @@ __all__ = [
     "Place",
     "Record",
     "RecordError",
+    "RecordGone",
     "Records",
     "RecordsView",
     "Status",

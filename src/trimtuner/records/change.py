@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Table, delete, func, insert, select, update
 
 from trimtuner.errors import InputError
 from trimtuner.problem.history import Outcome, Trial
@@ -13,8 +13,10 @@ from trimtuner.records.errors import NotOpen, OverBudget, RecordError
 from trimtuner.records.facts import EntryKind
 from trimtuner.records.ledger import Ledger
 from trimtuner.records.money import to_usd
-from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, PLACES, SHOWN_OF_STUDY, STUDIES, TRIALS
+from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, PLACES, STUDIES, TRIALS, shown
+from trimtuner.records.seals import event_digest, last_digest, row_digest, seal_row
 from trimtuner.records.server import clock
+from trimtuner.records.sidecar import Image, Written
 
 _OPEN, _TESTED = "open", "tested"
 
@@ -23,7 +25,7 @@ class Change:
     """A change of one study. Nobody else changes the study until its transaction ends."""
 
     def __init__(self, connection: Connection, study: int, ledger: Ledger) -> None:
-        query = select(*SHOWN_OF_STUDY, clock(connection).label("now")).where(STUDIES.c.study == study)
+        query = shown(STUDIES).add_columns(clock(connection).label("now")).where(STUDIES.c.study == study)
         row = connection.execute(query.with_for_update()).one_or_none()  # SQLite locked the whole file
         if row is None:
             raise RecordError("the study is no longer in the record; open it again")
@@ -34,6 +36,10 @@ class Change:
         self._committed: int = row.version
         self._sequence: int = row.version
         self.at: float = row.now
+        self.id: str = row.id
+        self._events: list[dict[str, object]] = []
+        self._entries: list[dict[str, object]] = []
+        self._touched: dict[tuple[Table, tuple[tuple[str, object], ...]], None] = {}
 
     def log(self, kind: str, trial: int | None, detail: Mapping[str, object]) -> int:
         """Count one change, and say what it was."""
@@ -42,8 +48,27 @@ class Change:
         self.connection.execute(version)
         text = encode(detail, f"the detail of the event {kind!r}")
         row = {"study": self.study, "sequence": self._sequence, "at": self.at}
-        self.connection.execute(insert(EVENTS), {**row, "kind": kind, "trial": trial, "detail": text})
+        self._events.append({**row, "kind": kind, "trial": trial, "detail": text})  # written when sealed
         return self._sequence
+
+    def touch(self, table: Table, key: Mapping[str, object]) -> None:
+        """Remember that a row is written, so that it gets its digest."""
+        self._touched[table, tuple(key.items())] = None
+
+    def seal(self) -> Written:
+        """Give all that was written its digests, at the end of the change; what was written."""
+        rows: dict[str, list[Image]] = {table.name: [] for table in (STUDIES, OWNERS, TRIALS, ATTEMPTS)}
+        for table, key in self._touched:
+            rows[table.name].append(seal_row(self.connection, table, {"study": self.study, **dict(key)}))
+        digest = last_digest(self.connection, self.study, self._committed)
+        for event in self._events:
+            moved = [entry for entry in self._entries if entry["sequence"] == event["sequence"]]
+            digest = event_digest(digest, event, moved)
+            event["digest"] = digest
+        if self._events:
+            self.connection.execute(insert(EVENTS), self._events)
+        rows |= {LEDGER.name: self._entries, EVENTS.name: self._events}
+        return Written(self.id, self._committed, self._sequence, {name: found for name, found in rows.items() if found})
 
     def next_number(self) -> int:
         """The number of the next trial."""
@@ -96,13 +121,16 @@ class Change:
                 asked=asked,
                 owner=owner,
                 attempt=1,
+                digest="",  # until it is sealed
             )
         )
+        self.touch(TRIALS, {"number": trial.number})
 
     def open_attempt(self, number: int, attempt: int, reserve: int) -> None:
         """The row of an attempt, its worst case reserved."""
         row = {"study": self.study, "trial": number, "attempt": attempt, "reserve": reserve, "asked_at": self.at}
-        self.connection.execute(insert(ATTEMPTS), row)
+        self.connection.execute(insert(ATTEMPTS), {**row, "digest": ""})  # until it is sealed
+        self.touch(ATTEMPTS, {"trial": number, "attempt": attempt})
         self._enter("reserve", number, attempt, reserve)
 
     def start_attempt(self, number: int, attempt: int, handle: str) -> None:
@@ -110,6 +138,7 @@ class Change:
         self.connection.execute(
             update(ATTEMPTS).where(*self._of_attempt(number, attempt)).values(handle=handle, started_at=self.at)
         )
+        self.touch(ATTEMPTS, {"trial": number, "attempt": attempt})
 
     def close_attempt(self, number: int, attempt: int, charge: int, seconds: float | None, failed: str | None) -> None:
         """What the attempt cost is charged, and its reserve released."""
@@ -117,6 +146,7 @@ class Change:
         reserve = self.connection.execute(select(ATTEMPTS.c.reserve).where(*of_attempt)).scalar_one()
         ended = {"ended_at": self.at, "failed": failed, "seconds": seconds, "charge": charge}
         self.connection.execute(update(ATTEMPTS).where(*of_attempt).values(ended))
+        self.touch(ATTEMPTS, {"trial": number, "attempt": attempt})
         self._enter("charge", number, attempt, charge)
         self._enter("release", number, attempt, reserve)
 
@@ -145,16 +175,17 @@ class Change:
             self.settle_places(outcome)
 
     def _add_places(self, key: str, fractions: set[float], state: str, number: int) -> None:
-        rows = [
+        rows: list[dict[str, object]] = [
             {"study": self.study, "config_key": key, "fraction": float(one), "state": state, "trial": number}
             for one in sorted(fractions)
         ]
         if rows:
-            self.connection.execute(insert(PLACES), rows)
+            self.connection.execute(insert(PLACES), [{**row, "digest": row_digest(PLACES, row)} for row in rows])
 
     def _enter(self, kind: EntryKind, number: int, attempt: int, nanos: int) -> None:
         row = {"study": self.study, "sequence": self._sequence, "kind": kind, "at": self.at}
-        self.connection.execute(insert(LEDGER), {**row, "trial": number, "attempt": attempt, "nanos": nanos})
+        self._entries.append({**row, "trial": number, "attempt": attempt, "nanos": nanos})
+        self.connection.execute(insert(LEDGER), self._entries[-1])
 
     def _of_attempt(self, number: int, attempt: int) -> tuple[ColumnElement[bool], ...]:
         return (ATTEMPTS.c.study == self.study, ATTEMPTS.c.trial == number, ATTEMPTS.c.attempt == attempt)

@@ -13,7 +13,9 @@ from typing import TypeAlias
 from sqlalchemy import Connection, Engine, Pool
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
-from trimtuner.records.errors import RecordError
+from trimtuner.records.errors import DamagedRecord, RecordError
+from trimtuner.records.seals import refuse_damaged
+from trimtuner.records.sidecar import Sidecar, Written
 
 BUSY_SECONDS = 60.0  # how long to wait for another writer; one holds the lock for milliseconds
 
@@ -28,12 +30,23 @@ _PAUSE_SECONDS = 0.25
 class Database:
     """One way into a record: its engine either writes or only reads."""
 
-    def __init__(self, engine: Engine, where: str, explain: Explain, patience_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        where: str,
+        explain: Explain,
+        patience_seconds: float = 0.0,
+        *,
+        require_there: Callable[[], None] = lambda: None,
+        sidecar: Sidecar | None = None,
+    ) -> None:
         self._engine = engine
         self._explain = explain
         self._patience_seconds = patience_seconds
         self._process = os.getpid()
         self.where = where
+        self.require_there = require_there  # an error where the file is no longer the one that was opened
+        self._sidecar = sidecar
         self._last_user = _LastUser()
         # A study is rarely closed. Not when the engine is gone: its pool holds it, as this holds the pool.
         weakref.finalize(self._last_user, _let_go, engine.pool, self._process)
@@ -50,6 +63,7 @@ class Database:
         if os.getpid() != self._process:
             # SQLite's locks are not inherited by a fork, while its memory of holding them is: data could be lost.
             raise RecordError(f"{self.where} was opened before this process was forked; open it again in a fresh one")
+        self.require_there()
         was_all_said = False
         try:
             with self._connect() as connection, connection.begin():
@@ -58,6 +72,26 @@ class Database:
         except SQLAlchemyError as error:
             # Never tried again here: a commit whose answer was lost may have happened.
             raise self._explained(error, _NOT_KNOWN if was_all_said and _is_cut_off(error) else _AS_IT_WAS) from error
+        except UnicodeDecodeError as error:  # of the driver, where a name in the file is no text any more
+            raise DamagedRecord(self.where, [f"it holds what is no text: {error}"]) from error
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file rather than a server."""
+        return self._engine.dialect.name == "sqlite"
+
+    def keep(self, connection: Connection, written: Written) -> None:
+        """Write what a change wrote into the ledger beside the record, at the end of its transaction."""
+        if self._sidecar is not None:
+            self.require_there()
+            self._sidecar.add(connection, written)
+
+    def settle_sidecar(self) -> None:
+        """Make the ledger beside the record fit it; nothing of a damaged one gets there."""
+        if self._sidecar is not None:
+            with self.transaction() as connection:
+                refuse_damaged(connection, self.where, None)
+                self._sidecar.settle(connection)
 
     def close(self) -> None:
         """Give the connections back."""

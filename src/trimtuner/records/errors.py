@@ -2,6 +2,8 @@
 
 TrimTunerError
 ├── RecordError              look at the file, the disk or the server, as the message says; the data is as it was
+│   ├── DamagedRecord        what is there is not what was written: restore a copy
+│   └── RecordGone           the file was moved, deleted or replaced: put it back, or restore it
 ├── InputError
 │   ├── DefinitionDiffers    the name belongs to another study: take another name, or the old definition
 │   └── NotOpen              somebody else ended this attempt, or nobody began it: read the history again
@@ -11,7 +13,7 @@ TrimTunerError
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from trimtuner.errors import InputError, SearchOver, TrimTunerError
 from trimtuner.records.differences import differences
@@ -19,6 +21,22 @@ from trimtuner.records.differences import differences
 
 class RecordError(TrimTunerError, RuntimeError):
     """The record cannot be read or written; the message says what, where and what now."""
+
+
+class DamagedRecord(RecordError):  # noqa: N818  (named by what the caller learns)
+    """What is there is not what was written."""
+
+    def __init__(self, where: str, faults: Sequence[str]) -> None:
+        more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+        super().__init__(
+            f"{where} is damaged ({faults[0]}{more}); what else is there can still be read, and 'trimtuner verify JOB' "
+            "lists what is not sound. Restore a copy of it, or move it away and rebuild it from the ledger beside it "
+            "with 'trimtuner restore JOB'"
+        )
+
+
+class RecordGone(RecordError):  # noqa: N818  (named by what the caller learns)
+    """The file of the record is no longer the one that was opened."""
 
 
 class DefinitionDiffers(InputError):  # noqa: N818  (named by what the caller learns)

@@ -1,7 +1,7 @@
 """From any older version of the tables to the newest, one transaction a step.
 
 A step is never edited once a version with it is out: what it says is what files out there have. It is written in the
-SQL that SQLite and PostgreSQL share.
+SQL that SQLite and PostgreSQL share, as far as they do.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from sqlalchemy import Connection, inspect, select, update
 
 from trimtuner.records.errors import RecordError
 from trimtuner.records.schema import SCHEMA, SECRET_BYTES, STUDIES
+from trimtuner.records.seals import seal_everything
 
 Migration: TypeAlias = Callable[[Connection], None]
 
@@ -24,15 +25,18 @@ def make_first_tables(connection: Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
-def add_secrets(connection: Connection) -> None:
-    """Version 2: every study has a secret of its own."""
-    connection.exec_driver_sql("ALTER TABLE studies ADD COLUMN secret TEXT NOT NULL DEFAULT ''")
+def add_secrets_and_digests(connection: Connection) -> None:
+    """Version 2: every study has a secret of its own, and every row a digest by which decay is found."""
+    is_server = connection.dialect.name == "postgresql"
+    for statement in (*_VERSION_2, *(_EVENTS_2_ON_SERVER if is_server else _EVENTS_2_IN_FILE)):
+        connection.exec_driver_sql(statement)
     for study in list(connection.execute(select(STUDIES.c.study)).scalars()):
         own = update(STUDIES).where(STUDIES.c.study == study)
         connection.execute(own.values(secret=secrets.token_hex(SECRET_BYTES)))
+    seal_everything(connection)
 
 
-MIGRATIONS: tuple[Migration, ...] = (make_first_tables, add_secrets)
+MIGRATIONS: tuple[Migration, ...] = (make_first_tables, add_secrets_and_digests)
 
 
 def version_of(connection: Connection, where: str) -> int:
@@ -156,4 +160,32 @@ _VERSION_1 = (
         detail TEXT NOT NULL,
         PRIMARY KEY (study, sequence)
     )""",
+)
+
+_VERSION_2 = (
+    "ALTER TABLE studies ADD COLUMN secret TEXT NOT NULL DEFAULT ''",
+    *(
+        f"ALTER TABLE {table} ADD COLUMN digest TEXT NOT NULL DEFAULT ''"
+        for table in ("studies", "owners", "trials", "attempts", "places")
+    ),
+)
+# Without a default: an older trimtuner that is still at work can change no more, rather than leave no digest.
+_EVENTS_2_ON_SERVER = (  # where a new table would have lost what was granted on it
+    "ALTER TABLE events ADD COLUMN digest TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE events ALTER COLUMN digest DROP DEFAULT",
+)
+_EVENTS_2_IN_FILE = (  # SQLite cannot take a default back
+    """CREATE TABLE events_with_digests (
+        study INTEGER NOT NULL REFERENCES studies (study),
+        sequence BIGINT NOT NULL,
+        at DOUBLE PRECISION NOT NULL,
+        kind TEXT NOT NULL,
+        trial INTEGER,
+        detail TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        PRIMARY KEY (study, sequence)
+    )""",
+    "INSERT INTO events_with_digests SELECT study, sequence, at, kind, trial, detail, '' FROM events",
+    "DROP TABLE events",
+    "ALTER TABLE events_with_digests RENAME TO events",
 )

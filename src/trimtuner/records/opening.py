@@ -9,7 +9,7 @@ from trimtuner.records.database import Database
 from trimtuner.records.errors import RecordError
 from trimtuner.records.migrations import migrate_one_step, refuse_newer, version_of
 from trimtuner.records.server import RESTART_SECONDS, server_reader, server_writer, take_turn
-from trimtuner.records.sqlite_files import file_reader, file_writer, refuse_cut_short, refuse_unusable
+from trimtuner.records.sqlite_files import file_reader, file_writer, refuse_cut_short, refuse_lost, refuse_unusable
 
 
 def open_to_write(place: Place) -> tuple[Database, Database]:
@@ -19,6 +19,7 @@ def open_to_write(place: Place) -> tuple[Database, Database]:
     try:
         while _take_step(writer):
             pass
+        writer.settle_sidecar()
         reader = open_to_read(found)
     except BaseException:
         writer.close()
@@ -55,6 +56,7 @@ def _reader(place: Path | Address) -> Database:
     if isinstance(place, Address):
         return server_reader(place)
     if not place.is_file():
+        refuse_lost(place)
         raise RecordError(f"there is no record at {place}; a study makes one when it runs with this storage")
     return file_reader(place)
 

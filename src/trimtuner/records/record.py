@@ -82,6 +82,7 @@ class Record(StudyView):
             change.open_attempt(number, attempt + 1, wanted)
             own = update(TRIALS).where(TRIALS.c.study == self._study, TRIALS.c.number == number)
             change.connection.execute(own.values(attempt=attempt + 1))
+            change.touch(TRIALS, {"number": number})
         return attempt + 1
 
     def finish(self, outcome: Outcome, attempt: int, attempt_cost: float) -> None:
@@ -113,6 +114,7 @@ class Record(StudyView):
             is_ours = change.connection.execute(theirs.values(owner=owner_to)).rowcount == 1
             if is_ours:
                 change.log(facts.ADOPTED, number, {"from": owner_from, "to": owner_to})
+                change.touch(TRIALS, {"number": number})
         return is_ours
 
     def import_measurements(self, measurements: Iterable[Measurement]) -> tuple[int, int]:
@@ -147,11 +149,13 @@ class Record(StudyView):
         for text, what in ((owner.id, "an owner's id"), (owner.host, "a host"), (owner.pid_started, "a start time")):
             require_text(text, what)
         values: dict[str, object] = {"host": owner.host, "pid": owner.pid, "pid_started": owner.pid_started}
+        values["digest"] = ""  # until it is sealed
         of_owner = (OWNERS.c.study == self._study, OWNERS.c.id == owner.id)
         with self._change() as change:
             values["heartbeat_at"] = change.at
             if change.connection.execute(update(OWNERS).where(*of_owner).values(values)).rowcount == 0:
                 change.connection.execute(insert(OWNERS), {"study": self._study, "id": owner.id, **values})
+            change.touch(OWNERS, {"id": owner.id})
 
     def heartbeat(self, owner: str) -> None:
         """A sign of life; no change of the study."""
@@ -175,7 +179,9 @@ class Record(StudyView):
     @contextmanager
     def _change(self) -> Iterator[Change]:
         with self._writer.transaction() as connection:
-            yield Change(connection, self._study, self._ledger)
+            change = Change(connection, self._study, self._ledger)
+            yield change
+            self._writer.keep(connection, change.seal())
 
     def _last_charge(self, change: Change, outcome: Outcome, attempt: int, attempt_cost: float) -> int:
         """What is left of the outcome's cost to charge, so that the trial's charges sum up to it."""
@@ -194,6 +200,7 @@ class Record(StudyView):
         own = update(TRIALS).where(TRIALS.c.study == self._study, TRIALS.c.number == outcome.trial.number)
         end = {"failed": outcome.failed, "cost": outcome.cost, "time": outcome.time, "measurements": measurements}
         change.connection.execute(own.values(told=told, **end))
+        change.touch(TRIALS, {"number": outcome.trial.number})
         change.settle_places(outcome)
 
     def _import(self, change: Change, measurement: Measurement, key: str) -> None:

@@ -5,10 +5,11 @@ Times are seconds since 1970 (UTC), money is in billionths of a dollar, and ``se
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Double, ForeignKeyConstraint, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, Column, Double, ForeignKeyConstraint, Integer, MetaData, Select, Table, Text, select
 
 METADATA = MetaData()
 SECRET_BYTES = 32
+_NOT_SHOWN = ("secret", "digest")
 
 SCHEMA = Table("trimtuner_schema", METADATA, Column("version", Integer, nullable=False))
 
@@ -23,10 +24,8 @@ STUDIES = Table(
     Column("created_at", Double, nullable=False),
     Column("version", BigInteger, nullable=False),  # the sequence of its last event
     Column("secret", Text, nullable=False),  # 32 random bytes as hex, never shown: what only the study's own may know
+    Column("digest", Text, nullable=False),  # of the row as it was written; of an event, of all before it too
 )
-
-# What older tables have too, and anybody may see.
-SHOWN_OF_STUDY = tuple(column for column in STUDIES.c if column.name != "secret")
 
 OWNERS = Table(
     "owners",
@@ -37,6 +36,7 @@ OWNERS = Table(
     Column("pid", BigInteger, nullable=False),
     Column("pid_started", Text, nullable=False),
     Column("heartbeat_at", Double, nullable=False),
+    Column("digest", Text, nullable=False),
     ForeignKeyConstraint(["study"], ["studies.study"]),
 )
 
@@ -59,6 +59,7 @@ TRIALS = Table(
     Column("cost", Double),
     Column("time", Double),
     Column("measurements", Text),
+    Column("digest", Text, nullable=False),
     ForeignKeyConstraint(["study"], ["studies.study"]),
     ForeignKeyConstraint(["study", "owner"], ["owners.study", "owners.id"]),
 )
@@ -77,6 +78,7 @@ ATTEMPTS = Table(
     Column("failed", Text),
     Column("seconds", Double),
     Column("charge", BigInteger),
+    Column("digest", Text, nullable=False),
     ForeignKeyConstraint(["study", "trial"], ["trials.study", "trials.number"]),
 )
 
@@ -88,6 +90,7 @@ PLACES = Table(
     Column("fraction", Double, primary_key=True),
     Column("state", Text, primary_key=True),  # open or tested
     Column("trial", Integer, nullable=False),
+    Column("digest", Text, nullable=False),
     ForeignKeyConstraint(["study", "trial"], ["trials.study", "trials.number"]),
 )
 
@@ -113,5 +116,11 @@ EVENTS = Table(
     Column("kind", Text, nullable=False),
     Column("trial", Integer),
     Column("detail", Text, nullable=False),
+    Column("digest", Text, nullable=False),
     ForeignKeyConstraint(["study"], ["studies.study"]),
 )
+
+
+def shown(table: Table) -> Select[tuple[object, ...]]:
+    """What anybody may see of a table, and older ones have too."""
+    return select(table).with_only_columns(*(column for column in table.c if column.name not in _NOT_SHOWN))

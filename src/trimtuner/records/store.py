@@ -21,8 +21,11 @@ from trimtuner.records.ledger import Ledger
 from trimtuner.records.money import to_nanos, to_usd
 from trimtuner.records.opening import open_to_read, open_to_write
 from trimtuner.records.record import Record, require_text
-from trimtuner.records.schema import SECRET_BYTES, SHOWN_OF_STUDY, STUDIES
+from trimtuner.records.schema import SECRET_BYTES, STUDIES, shown
+from trimtuner.records.seals import refuse_damaged
 from trimtuner.records.server import clock, take_turn
+from trimtuner.records.sidecar import Written
+from trimtuner.records.sqlite_files import refuse_broken
 from trimtuner.records.view import StudyView
 
 
@@ -52,7 +55,7 @@ class Records:
 
     def open(self, name: str) -> Record:
         """The study of that name."""
-        return Record(self._reader, self._writer, _find(self._reader, name))
+        return Record(self._reader, self._writer, _find_sound(self._reader, name))
 
     def names(self) -> list[str]:
         """The names of all studies, oldest first."""
@@ -74,16 +77,18 @@ class Records:
     def _create_or_find(
         self, name: str, definition: str, budget: int | None, earlier: Sequence[Earlier]
     ) -> Row[tuple[object, ...]]:
-        query = select(*SHOWN_OF_STUDY).where(STUDIES.c.name == name)
+        query = shown(STUDIES).where(STUDIES.c.name == name)
         with self._writer.transaction() as connection:
             take_turn(connection)  # there may be no row to lock yet
             row = connection.execute(query.with_for_update()).one_or_none()
+            if row is not None and not self._writer.is_file:  # which was checked as a whole when it was opened
+                refuse_damaged(connection, self._writer.where, row.study)
             if row is None:
-                _insert_study(connection, name, definition, budget, earlier)
+                self._writer.keep(connection, _insert_study(connection, name, definition, budget, earlier))
             elif row.definition != definition:
                 raise DefinitionDiffers(name, decode_mapping(row.definition), decode_mapping(definition))
             elif row.budget != budget:
-                _change_budget(connection, row.study, row.budget, budget)
+                self._writer.keep(connection, _change_budget(connection, row.study, row.budget, budget))
             return connection.execute(query).one()
 
 
@@ -95,7 +100,7 @@ class RecordsView:
 
     def open(self, name: str) -> StudyView:
         """The study of that name."""
-        return StudyView(self._reader, _find(self._reader, name))
+        return StudyView(self._reader, _find_sound(self._reader, name))
 
     def names(self) -> list[str]:
         """The names of all studies, oldest first."""
@@ -114,10 +119,23 @@ class RecordsView:
         self.close()
 
 
+def _find_sound(reader: Database, name: str) -> Row[tuple[object, ...]]:
+    """A file is looked at as a whole; of a server, whose pages may have checksums, the study alone."""
+    if reader.is_file:
+        with reader.transaction() as connection:
+            refuse_broken(connection, reader.where)
+            refuse_damaged(connection, reader.where, None)
+        return _find(reader, name)
+    row = _find(reader, name)
+    with reader.transaction() as connection:
+        refuse_damaged(connection, reader.where, row.study)
+    return row
+
+
 def _find(reader: Database, name: str) -> Row[tuple[object, ...]]:
     require_text(name, "the name of a study")
     with reader.transaction() as connection:
-        row = connection.execute(select(*SHOWN_OF_STUDY).where(STUDIES.c.name == name)).one_or_none()
+        row = connection.execute(shown(STUDIES).where(STUDIES.c.name == name)).one_or_none()
     if row is None:
         raise InputError(f"{reader.where} has no study {name!r}{nearest(name, _names(reader))}")
     return row
@@ -130,19 +148,24 @@ def _names(reader: Database) -> list[str]:
 
 def _insert_study(
     connection: Connection, name: str, definition: str, budget: int | None, earlier: Sequence[Earlier]
-) -> None:
+) -> Written:
     largest = connection.execute(select(func.max(STUDIES.c.study))).scalar()
     study = 1 if largest is None else largest + 1
     row = {"study": study, "id": uuid.uuid4().hex, "name": name, "definition": definition, "budget": budget}
-    made = {"created_at": clock(connection), "version": 0, "secret": secrets.token_hex(SECRET_BYTES)}
+    made = {"created_at": clock(connection), "version": 0, "secret": secrets.token_hex(SECRET_BYTES), "digest": ""}
     connection.execute(insert(STUDIES).values(**row, **made))
     change = Change(connection, study, Ledger(study))
     change.log(facts.CREATED, None, {"budget": None if budget is None else to_usd(budget)})
     for one in earlier:
         change.log(facts.LEARNS, None, one.plain)
+    change.touch(STUDIES, {})
+    return change.seal()
 
 
-def _change_budget(connection: Connection, study: int, old: int | None, new: int | None) -> None:
+def _change_budget(connection: Connection, study: int, old: int | None, new: int | None) -> Written:
     connection.execute(update(STUDIES).where(STUDIES.c.study == study).values(budget=new))
     amounts = {key: None if nanos is None else to_usd(nanos) for key, nanos in (("from", old), ("to", new))}
-    Change(connection, study, Ledger(study)).log(facts.BUDGET_CHANGED, None, amounts)
+    change = Change(connection, study, Ledger(study))
+    change.log(facts.BUDGET_CHANGED, None, amounts)
+    change.touch(STUDIES, {})
+    return change.seal()

@@ -15,7 +15,7 @@ from trimtuner.records.errors import RecordError
 from trimtuner.records.facts import FORGOTTEN, LEARNS, STOP_REQUESTED, Attempt, Entry, Event, OpenTrial, Owner, Status
 from trimtuner.records.ledger import Ledger
 from trimtuner.records.money import to_usd
-from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, SECRET_BYTES, SHOWN_OF_STUDY, STUDIES, TRIALS
+from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, SECRET_BYTES, STUDIES, TRIALS, shown
 from trimtuner.records.server import clock
 
 
@@ -37,6 +37,10 @@ class StudyView:
     def definition(self) -> dict[str, Json]:
         """What the study was made with, as JSON gives it back."""
         return decode_mapping(self._definition)
+
+    def require_there(self) -> None:
+        """An error where the file of the record is no longer the one that was opened."""
+        self._reader.require_there()
 
     @property
     def secret(self) -> bytes:
@@ -82,7 +86,7 @@ class StudyView:
     def status(self) -> Status:
         """Counts and money, all of one instant."""
         with self._reader.transaction() as connection:
-            row = connection.execute(select(*SHOWN_OF_STUDY).where(STUDIES.c.study == self._study)).one()
+            row = connection.execute(shown(STUDIES).where(STUDIES.c.study == self._study)).one()
             changed = select(EVENTS.c.at).where(EVENTS.c.study == self._study, EVENTS.c.sequence == row.version)
             counts = select(func.count(), func.count(TRIALS.c.told), func.count(TRIALS.c.failed))
             asked, told, failed = connection.execute(counts.where(TRIALS.c.study == self._study)).one()
@@ -110,7 +114,7 @@ class StudyView:
             & (ATTEMPTS.c.attempt == TRIALS.c.attempt),
         )
         latest = (ATTEMPTS.c.handle, ATTEMPTS.c.reserve, ATTEMPTS.c.asked_at, ATTEMPTS.c.started_at)
-        query = select(TRIALS, *latest).select_from(attempts).order_by(TRIALS.c.asked)
+        query = shown(TRIALS).add_columns(*latest).select_from(attempts).order_by(TRIALS.c.asked)
         with self._reader.transaction() as connection:
             rows = connection.execute(query.where(TRIALS.c.study == self._study, TRIALS.c.told.is_(None))).all()
         return [
@@ -125,7 +129,7 @@ class StudyView:
 
     def attempts(self) -> list[Attempt]:
         """Every attempt at a trial, in the order of the trials."""
-        query = select(ATTEMPTS).where(ATTEMPTS.c.study == self._study).order_by(ATTEMPTS.c.trial, ATTEMPTS.c.attempt)
+        query = shown(ATTEMPTS).where(ATTEMPTS.c.study == self._study).order_by(ATTEMPTS.c.trial, ATTEMPTS.c.attempt)
         with self._reader.transaction() as connection:
             rows = connection.execute(query).all()
         return [
@@ -150,7 +154,8 @@ class StudyView:
 
     def events(self, after: int = 0) -> list[Event]:
         """What happened since that sequence number, in order."""
-        query = select(EVENTS).where(EVENTS.c.study == self._study, EVENTS.c.sequence > after)
+        told = (EVENTS.c.sequence, EVENTS.c.at, EVENTS.c.kind, EVENTS.c.trial, EVENTS.c.detail)
+        query = select(*told).where(EVENTS.c.study == self._study, EVENTS.c.sequence > after)
         with self._reader.transaction() as connection:
             rows = connection.execute(query.order_by(EVENTS.c.sequence)).all()
         return [Event(r.sequence, r.at, r.kind, r.trial, decode_mapping(r.detail)) for r in rows]
@@ -168,7 +173,7 @@ class StudyView:
         """Every process that registered, with its last sign of life."""
         with self._reader.transaction() as connection:
             silent = (clock(connection) - OWNERS.c.heartbeat_at).label("silent")
-            query = select(OWNERS, silent).where(OWNERS.c.study == self._study).order_by(OWNERS.c.id)
+            query = shown(OWNERS).add_columns(silent).where(OWNERS.c.study == self._study).order_by(OWNERS.c.id)
             rows = connection.execute(query).all()
         return [Owner(r.id, r.host, r.pid, r.pid_started, r.heartbeat_at, r.silent) for r in rows]
 
@@ -183,7 +188,7 @@ class StudyView:
 
     def _updated(self, connection: Connection, version: int) -> _Known:
         known = self._known
-        of_study = select(TRIALS).where(TRIALS.c.study == self._study)
+        of_study = shown(TRIALS).where(TRIALS.c.study == self._study)
         told = connection.execute(of_study.where(TRIALS.c.told > known.told).order_by(TRIALS.c.told)).all()
         still = connection.execute(of_study.where(TRIALS.c.told.is_(None)).order_by(TRIALS.c.asked)).all()
         numbers = select(func.max(TRIALS.c.number)).where(TRIALS.c.study == self._study)

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from trimtuner.engines.protocol import EXIT, LOST, End, Engine, EngineTrouble, Launch, State
 from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.history import PREEMPTED, Trial
-from trimtuner.records import NotOpen, OpenTrial, OverBudget
+from trimtuner.records import NotOpen, OpenTrial, OverBudget, RecordGone
 from trimtuner.session.judging import BAD_METRIC, SILENT, Verdict, judge
 from trimtuner.session.memory import Recorded
 from trimtuner.session.owners import HEARTBEAT_SECONDS
@@ -102,7 +102,10 @@ class Driver:
         """Until the search is over or was asked to stop, and every trial of ours has ended; why it ended."""
         with self._memory.beating():
             self._forget_bad_start()
-            return self._run(tick)
+            try:
+                return self._run(tick)
+            except RecordGone as gone:
+                raise RecordGone(f"{gone}. {self._end_unrecorded()}") from None
 
     def _run(self, tick: Callable[[], None]) -> str:
         over = "it was asked to stop"
@@ -132,7 +135,18 @@ class Driver:
             self.record.forget([one.trial.number for one in failed])
             self._listener(Happening("forgotten", failed[-1].trial, 1, forgotten_text(failed)))
 
+    def _end_unrecorded(self) -> str:
+        """End what runs, because nobody could write down what it costs; the next run finds how each ended."""
+        ended = []
+        for one in self._watched.values():
+            if one.handle is not None:
+                with suppress(EngineTrouble):  # its own limit ends it
+                    self._engine.stop(one.handle)
+                    ended.append(str(one.trial.number))
+        return f"Ended: trial {', '.join(ended)}" if ended else "Nothing was running"
+
     def _keep_in_touch(self) -> None:
+        self.record.require_there()
         now = time.monotonic()
         if now - self._last_beat >= HEARTBEAT_SECONDS or not self._last_beat:
             self._last_beat = now

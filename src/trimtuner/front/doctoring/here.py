@@ -16,6 +16,9 @@ from trimtuner.front.doctoring.checks import Check, failed, fine, warning
 from trimtuner.front.jobfile.job import GIB, Job
 from trimtuner.records.addresses import Address
 from trimtuner.records.opening import open_to_read
+from trimtuner.records.restoring import soundness_of
+from trimtuner.records.sidecar import Sidecar
+from trimtuner.records.sqlite_files import refuse_lost
 
 _EXTRAS = {"ray": ("ray",), "aws": ("boto3", "asyncssh"), "postgres": ("psycopg",)}
 _EMPTY = "is empty"  # what a record says of itself before its first study
@@ -49,6 +52,8 @@ def check_record(job: Job) -> Iterator[Check]:
         yield _check_server(storage)
     elif storage.exists():
         yield _check_file(storage)
+    elif Sidecar(storage).path.exists():
+        yield _check_lost(storage)
     elif os.access(_nearest_folder(storage), os.W_OK):
         yield fine("record", f"{storage} will be made")
     else:
@@ -112,11 +117,22 @@ def _check_file(storage: Path) -> Check:
         open_to_read(storage).close()
     except TrimTunerError as error:
         return failed("record", str(error), "move it away, or name another under storage")
+    faults = soundness_of(storage).faults
+    if faults:
+        return failed("record", f"{storage} is damaged: {faults[0]}", "trimtuner verify JOB lists all, and what now")
     if not os.access(storage, os.W_OK) or not os.access(storage.parent, os.W_OK):
         return failed("record", f"{storage} or its folder cannot be written to", "change their permissions")
     if storage.stat().st_mode & 0o077:
         return warning("record", f"{storage} can be opened by others", f"chmod 600 {storage}, unless you share it")
-    return fine("record", f"{storage} is there and can be written to")
+    return fine("record", f"{storage} is there, sound, and can be written to")
+
+
+def _check_lost(storage: Path) -> Check:
+    try:
+        refuse_lost(storage)
+    except TrimTunerError as error:
+        return failed("record", str(error), "trimtuner restore JOB")
+    return fine("record", f"{storage} will be made")
 
 
 def _check_server(address: Address) -> Check:
@@ -126,7 +142,10 @@ def _check_server(address: Address) -> Check:
         if _EMPTY in str(error):
             return fine("record", f"{address} answers, and is empty yet")
         return failed("record", str(error), "see docs/postgres.md")
-    return fine("record", f"{address} answers")
+    faults = soundness_of(address).faults
+    if faults:
+        return failed("record", f"{address} is damaged: {faults[0]}", "restore a backup of the database")
+    return fine("record", f"{address} answers, and is sound")
 
 
 def _nearest_folder(path: Path) -> Path:
