@@ -371,10 +371,11 @@ import errno, os, sys
 from trimtuner.engines.minding import files
 from trimtuner.front.cli import main
 
-def refuse(_descriptor):
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def refuse(descriptor):
+    if ".trials/" in os.readlink(f"/proc/self/fd/{descriptor}"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-files.os.fsync = refuse  # the disk of the trials' folders, not SQLite's
+files.os.fsync = refuse  # the disk of the trials' folders, not the record's
 sys.argv = ["trimtuner", *sys.argv[1:]]
 main()
 """

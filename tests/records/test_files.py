@@ -450,7 +450,8 @@ def test_a_record_is_made_for_its_user_alone_with_the_files_beside_it(path):
         modes = {one.name: one.stat().st_mode & 0o777 for one in path.parent.iterdir()}
     finally:
         os.umask(before)
-    assert modes == {"record.db": 0o600, "record.db-wal": 0o600, "record.db-shm": 0o600}
+    names = ("record.db", "record.db-wal", "record.db-shm", "record.db.ledger")
+    assert modes == dict.fromkeys(names, 0o600)
 
 
 def test_a_record_that_a_team_shares_stays_as_it_was_shared(path):

@@ -162,6 +162,8 @@ class Sidecar:
     @contextmanager
     def _open(self, how: int) -> Iterator[int]:
         """A regular file of ours and of a size that a ledger may have: others may have put something in its place."""
+        record = self._record.stat() if self._record.exists() else None
+        mode = 0o600 if record is None else record.st_mode & 0o666  # who shares a record shares its ledger
         try:
             file = os.open(self.path, how, 0o600)
         except FileNotFoundError:
@@ -170,9 +172,12 @@ class Sidecar:
             raise RecordError(f"{self._unusable()} ({error.strerror}); {_AWAY}") from error
         try:
             found = os.fstat(file)
-            ours = {os.geteuid(), *([self._record.stat().st_uid] if self._record.exists() else [])}
-            if not stat.S_ISREG(found.st_mode) or found.st_uid not in ours or found.st_size > _MOST_BYTES:
+            ours = {os.geteuid(), *([] if record is None else [record.st_uid])}
+            is_ours = found.st_uid in ours or bool(mode & 0o022)
+            if not stat.S_ISREG(found.st_mode) or not is_ours or found.st_size > _MOST_BYTES:
                 raise RecordError(f"{self._unusable()}: it is no file of ours, or too large; {_AWAY}")
+            if found.st_size == 0 and found.st_uid == os.geteuid():
+                os.fchmod(file, mode)
             yield file
         finally:
             os.close(file)
