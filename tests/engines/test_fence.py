@@ -293,3 +293,27 @@ def test_a_user_who_may_make_neither_has_tags_only() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == fence.TAGS_ONLY, done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can delegate a control group to another user")
+def test_a_user_with_a_delegated_group_has_a_group_below_it() -> None:
+    if (own := fence._own_group()) is None or not os.access(own, os.W_OK):
+        pytest.skip("this machine has no cgroup v2 that can be written to")
+    delegated = Path(own) / f"delegated-{os.getpid()}"
+    delegated.mkdir()
+    try:
+        for path in (delegated, delegated / "cgroup.procs", delegated / "cgroup.subtree_control"):
+            os.chown(path, 65534, 65534)  # as systemd does with Delegate=yes
+        program = (
+            "import os, subprocess; from trimtuner.engines.minding import fence; "
+            f"open('{delegated}/cgroup.procs', 'w').write('0'); os.setgid(65534); os.setuid(65534); "
+            "one = fence.make(fence.Whose('study', 1, 1, '/nowhere')); "
+            "sleep = subprocess.Popen(['/bin/sleep', '300'], env={}, preexec_fn=one.enter); "
+            "print(one.kind, len(fence.held_attempts()), one.kill(), sleep.wait(), one.kill())"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        wait_until(lambda: not fence._is_populated(str(delegated)))
+        assert [path for path in delegated.iterdir() if path.is_dir()] == []
+    finally:
+        delegated.rmdir()
+    assert done.stdout.split() == ["cgroup", "v2", "1", "True", "-9", "False"], done.stderr
