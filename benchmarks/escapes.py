@@ -136,16 +136,21 @@ def tried(ways: str, way: str, end: str) -> str:
         asked_daemon(Path(name) / "asked") as asked,
     ):
         place, mark = Path(name), f"escape-{os.urandom(6).hex()}"
-        uses_daemon = "ASKED" in way
-        program = HELPERS + way + "\n" + (WAIT.replace('"ASKED" not in os.environ', "False") if uses_daemon else WAIT)
-        words = (sys.executable, "-S", "-c", program, mark, "leave" if end == "normal end" else "rest")
-        environment = {"ASKED": str(asked)} if uses_daemon else {}
+        words = (
+            sys.executable,
+            "-S",
+            "-c",
+            f"{HELPERS}{way}\n{WAIT}",
+            mark,
+            "leave" if end == "normal end" else "rest",
+        )
+        environment = {"ASKED": str(asked)} if "ASKED" in way else {}
         limit = LIMIT_SECONDS if end == "time-out" else 60.0
         launch = Launch("escapes", 1, 1, words, place / "study", place, environment, (), limit)
         engine = LocalEngine()
         handle = engine.start(launch)
-        is_there = (lambda: living(mark)) if way.startswith(COMMAND_ITSELF) else (place / "there").exists
-        wait_for(is_there, engine, handle)
+        is_ready = way.startswith(COMMAND_ITSELF)
+        wait_for(lambda: (is_ready or (place / "there").exists()) and (HOPPING in way or living(mark)), engine, handle)
         if end == "minder killed":
             os.kill(json.loads((Path(handle) / files.BEGUN).read_text())["pid"], signal.SIGKILL)
         begin = time.monotonic()

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -254,6 +255,18 @@ def test_a_group_that_says_it_is_anothers_is_believed_by_nobody(engine: LocalEng
     for lie in (others, "{", "[1]", "[" * 60_000, f'["{job.study}", 1e999, 1, "{handle}"]'):
         os.setxattr(group, "user.trimtuner", lie.encode())
         assert [one for one in fence.held_attempts() if one.study == job.study] == []
+
+
+@pytest.mark.parametrize("ways", [NOTHING, GROUP, NAMESPACE], ids=["nothing", "group", "namespace"])
+def test_what_forks_and_leaves_faster_than_one_can_look_is_dead_when_the_end_is_told(
+    engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ways: str
+) -> None:
+    fence_by(ways, monkeypatch)
+    job = launch(tmp_path, "hop")
+    wait_until_ended(engine, engine.start(job))
+    hops = (job.working_directory / "notes").read_text()
+    time.sleep(0.1)
+    assert (job.working_directory / "notes").read_text() == hops
 
 
 def test_where_no_fence_may_be_made_trials_run_all_the_same(
