@@ -252,7 +252,14 @@ def test_a_group_that_says_it_is_anothers_is_believed_by_nobody(engine: LocalEng
     (group,) = groups_of(handle)
     assert handle in [one.folder for one in fence.held_attempts()]
     others = json.dumps([job.study, 1, 1, str(tmp_path / "study" / "2-1")])
-    for lie in (others, "{", "[1]", "[" * 60_000, f'["{job.study}", 1e999, 1, "{handle}"]'):
+    for lie in (
+        others,
+        "{",
+        "[1]",
+        "[" * 60_000,
+        f'["{job.study}", 1, 1, "\\ud800"]',
+        f'["{job.study}", 1e999, 1, "{handle}"]',
+    ):
         os.setxattr(group, "user.trimtuner", lie.encode())
         assert [one for one in fence.held_attempts() if one.study == job.study] == []
 

@@ -80,7 +80,8 @@ def held_attempts() -> list[Whose]:
 def kind_here() -> str:
     """What holds commands on this machine: tried out, in a process of its own."""
     words = [sys.executable, "-P", "-m", __name__]
-    return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603  (ourselves)
+    done = subprocess.run(words, check=False, capture_output=True, text=True)  # noqa: S603  (ourselves)
+    return done.stdout.strip() or TAGS_ONLY  # what cannot even be tried holds nothing
 
 
 class _NoFence(NamedTuple):
@@ -228,9 +229,10 @@ def _whose(path: str) -> Whose | None:
     try:
         study, trial, attempt, folder = json.loads(os.getxattr(path, _WHOSE))
         whose = Whose(str(study), int(trial), int(attempt), str(folder))
+        is_true = os.path.basename(path) == _name_of_group(whose.folder)
     except (OSError, ValueError, TypeError, OverflowError, RecursionError):  # removed meanwhile, or not written by us
         return None
-    return whose if os.path.basename(path) == _name_of_group(whose.folder) else None
+    return whose if is_true else None
 
 
 def _is_populated(path: str) -> bool:
