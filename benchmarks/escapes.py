@@ -81,6 +81,7 @@ WAYS = {
     "started by a daemon that was asked": "open(os.environ['ASKED'], 'w').write(mark)",
 }
 COMMAND_ITSELF, HOPPING = "prctl(1", "hop"
+LIVES = "**lives**"
 WAIT = """
 def is_here():
     for name in filter(str.isdigit, os.listdir("/proc")):
@@ -110,11 +111,10 @@ def main() -> None:
         for kind, end in columns:
             is_void = way.startswith(COMMAND_ITSELF) and end == "normal end"  # it is what would have to end
             cells = [] if is_void else [tried(fences[kind], way, end) for _ in range(5 if HOPPING in way else 1)]
-            told[kind, end].append(max(cells, key=cells.count, default=""))
-            if len(set(cells)) > 1:  # chance
-                told[kind, end][-1] = f"**lives**, {cells.count('**lives**')} times of {len(cells)}"
+            told[kind, end].append(max(cells, key=lambda cell: (cell == LIVES, cell), default=""))  # the worst
         print(f"| {name} | " + " | ".join(cells[-1] for cells in told.values()) + " |", flush=True)
-    counts = (f"{cells.count('dead')} of {len(cells) - cells.count('')}" for cells in told.values())
+    tries = [[cell for cell in cells if cell] for cells in told.values()]
+    counts = (f"{len(cells) - cells.count(LIVES)} of {len(cells)}" for cells in tries)
     print("| dead | " + " | ".join(counts) + " |")
     print_price(fences)
 
@@ -160,7 +160,7 @@ def tried(ways: str, way: str, end: str) -> str:
         while living(mark):  # ours, by a name that nobody else has
             for process in living(mark):
                 processes.send(process, signal.SIGKILL)
-        return "**lives**" if is_escaped else "dead" if seconds < SOON_SECONDS else f"gone after {seconds:.0f} s"
+        return LIVES if is_escaped else "dead" if seconds < SOON_SECONDS else f"gone after {seconds:.0f} s"
 
 
 def wait_for(is_true: Callable[[], object], engine: LocalEngine, handle: str) -> None:
