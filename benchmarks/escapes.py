@@ -51,8 +51,8 @@ def move():
     open(mount + "/cgroup.procs", "w").write("0")
     stay({})
 def hop():
-    code = "for (1..5000) { select(undef, undef, undef, 0.002); fork and exit }"
-    os.execve("/usr/bin/perl", [mark, "-e", code], {})
+    code = "for (1..5000) { open(my $beat, '>', $ARGV[0]) or exit; select(undef, undef, undef, 0.002); fork and exit }"
+    os.execve("/usr/bin/perl", [mark, "-e", code, os.path.abspath("beat")], {})
 def below_subreaper():
     prctl(36, 1, 0, 0, 0)
     os.setsid()
@@ -73,13 +73,14 @@ WAYS = {
     "`daemon()`: double fork, `setsid`": "twice(stay)",
     "double fork, `env -i setsid`": "twice(lambda: stay({}))",
     "the same below a subreaper of its own": "alone(below_subreaper)",
-    "`env -i setsid`, forks and leaves every 2 ms, for 15 s": "twice(hop)",
+    "`env -i setsid`, forks and leaves every 2 ms": "twice(hop)",
     "double fork, `env -i setsid unshare --pid --fork`": "twice(unshare)",
     "the command itself: `PR_SET_PDEATHSIG` cleared, `env -i`": "prctl(1, 0, 0, 0, 0); stay({})",
     "double fork, `env -i setsid`, into another cgroup (as root)": "twice(move)",
     "started by a daemon that was asked": "open(os.environ['ASKED'], 'w').write(mark)",
 }
-COMMAND_ITSELF = "prctl(1"
+COMMAND_ITSELF, HOPPING = "prctl(1", "hop"
+LIVES = "**lives**"
 WAIT = """
 def is_here():
     for name in filter(str.isdigit, os.listdir("/proc")):
@@ -89,7 +90,7 @@ def is_here():
         except OSError:
             pass
 deadline = time.monotonic() + 10
-while "ASKED" not in os.environ and not is_here() and time.monotonic() < deadline:
+while "ASKED" not in os.environ and not (is_here() or os.path.exists("beat")) and time.monotonic() < deadline:
     time.sleep(0.005)
 time.sleep(0.2)
 open("there", "w").close()
@@ -106,15 +107,16 @@ def main() -> None:
     columns = [(kind, end) for kind in fences for end in ENDS]
     print("| what is left behind | " + " | ".join(f"{kind}: {end}" for kind, end in columns) + " |")
     print("|---|" + "---|" * len(columns))
-    caught = dict.fromkeys(columns, 0)
+    told: dict[tuple[str, str], list[str]] = {column: [] for column in columns}
     for name, way in WAYS.items():
-        cells = []
         for kind, end in columns:
             is_void = way.startswith(COMMAND_ITSELF) and end == "normal end"  # it is what would have to end
-            cells.append("" if is_void else tried(fences[kind], way, end))
-            caught[kind, end] += cells[-1] == "dead"
-        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
-    print(f"| dead of {len(WAYS)} | " + " | ".join(str(caught[column]) for column in columns) + " |")
+            cells = [] if is_void else [tried(fences[kind], way, end) for _ in range(5 if HOPPING in way else 1)]
+            told[kind, end].append(max(cells, key=lambda cell: (cell == LIVES, cell), default=""))  # the worst
+        print(f"| {name} | " + " | ".join(cells[-1] for cells in told.values()) + " |", flush=True)
+    tries = [[cell for cell in cells if cell] for cells in told.values()]
+    counts = (f"{len(cells) - cells.count(LIVES)} of {len(cells)}" for cells in tries)
+    print("| dead | " + " | ".join(counts) + " |")
     print_price(fences)
 
 
@@ -129,30 +131,38 @@ def is_allowed(kind: str, ways: str) -> bool:
 
 def tried(ways: str, way: str, end: str) -> str:
     """What is true of what the way leaves behind when the end is told."""
-    with tempfile.TemporaryDirectory() as name, fenced_by(ways), asked_daemon(Path(name) / "asked") as asked:
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name,
+        fenced_by(ways),
+        asked_daemon(Path(name) / "asked") as asked,
+    ):
         place, mark = Path(name), f"escape-{os.urandom(6).hex()}"
-        uses_daemon = "ASKED" in way
-        program = HELPERS + way + "\n" + (WAIT.replace('"ASKED" not in os.environ', "False") if uses_daemon else WAIT)
-        words = (sys.executable, "-S", "-c", program, mark, "leave" if end == "normal end" else "rest")
-        environment = {"ASKED": str(asked)} if uses_daemon else {}
+        words = (
+            sys.executable,
+            "-S",
+            "-c",
+            f"{HELPERS}{way}\n{WAIT}",
+            mark,
+            "leave" if end == "normal end" else "rest",
+        )
+        environment = {"ASKED": str(asked)} if "ASKED" in way else {}
         limit = LIMIT_SECONDS if end == "time-out" else 60.0
         launch = Launch("escapes", 1, 1, words, place / "study", place, environment, (), limit)
         engine = LocalEngine(SECRET)
         handle = engine.start(launch)
-        wait_for(
-            lambda: living(mark) and ((place / "there").exists() or way.startswith(COMMAND_ITSELF)), engine, handle
-        )
+        is_ready = way.startswith(COMMAND_ITSELF)
+        wait_for(lambda: (is_ready or (place / "there").exists()) and (HOPPING in way or living(mark)), engine, handle)
         if end == "minder killed":
             begun = files.folder_at(Path(handle), SECRET).get(files.BEGUN) or {}
             os.kill(int(str(begun["pid"])), signal.SIGKILL)
         begin = time.monotonic()
         wait_for(lambda: engine.poll(handle).end is not None, engine, handle)
         seconds = time.monotonic() - begin
-        is_escaped = any(living(mark) for _ in range(10))  # one look may miss what changes its number all the time
+        is_escaped = is_beating(place / "beat") if HOPPING in way else bool(living(mark))
         while living(mark):  # ours, by a name that nobody else has
             for process in living(mark):
                 processes.send(process, signal.SIGKILL)
-        return "**lives**" if is_escaped else "dead" if seconds < SOON_SECONDS else f"gone after {seconds:.0f} s"
+        return LIVES if is_escaped else "dead" if seconds < SOON_SECONDS else f"gone after {seconds:.0f} s"
 
 
 def wait_for(is_true: Callable[[], object], engine: LocalEngine, handle: str) -> None:
@@ -162,6 +172,13 @@ def wait_for(is_true: Callable[[], object], engine: LocalEngine, handle: str) ->
         if time.monotonic() > deadline:
             raise RuntimeError(f"{handle} does not come to its end")
         time.sleep(0.005)
+
+
+def is_beating(beat: Path) -> bool:
+    """Whether that lives which writes the file: one that changes its number all the time can hardly be looked at."""
+    beat.unlink(missing_ok=True)
+    time.sleep(1.0)
+    return beat.exists()
 
 
 def living(mark: str) -> list[processes.Process]:

@@ -23,7 +23,7 @@ from moto.core.types import Base64EncodedString
 from moto.ec2.models import ec2_backends
 from moto.ec2.models.instances import Instance, StateReason
 
-from trimtuner.engines.minding import processes
+from trimtuner.engines.minding import fence, processes
 
 ACCOUNT = "123456789012"
 OUR_PYTHON = Path(os.path.realpath("/proc/self/exe"))
@@ -175,6 +175,9 @@ class Machine:
             for one in rest:
                 processes.send(one, signal.SIGKILL)
             await asyncio.sleep(0.005)
+        for attempt in self.home.glob(".trimtuner/*/*/attempt"):
+            while fence.kill(str(attempt)):  # a machine that is off has no control groups
+                await asyncio.sleep(0.005)
 
     def drop_lines(self) -> None:
         for connection in list(self._connections):

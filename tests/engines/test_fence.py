@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -255,9 +256,28 @@ def test_a_group_that_says_it_is_anothers_is_believed_by_nobody(engine: LocalEng
     (group,) = groups_of(handle)
     assert handle in [one.folder for one in fence.held_attempts()]
     others = json.dumps([job.study, 1, 1, str(tmp_path / "study" / "2-1")])
-    for lie in (others, "{", "[1]", "[" * 60_000, f'["{job.study}", 1e999, 1, "{handle}"]'):
+    for lie in (
+        others,
+        "{",
+        "[1]",
+        "[" * 60_000,
+        f'["{job.study}", 1, 1, "\\ud800"]',
+        f'["{job.study}", 1e999, 1, "{handle}"]',
+    ):
         os.setxattr(group, "user.trimtuner", lie.encode())
         assert [one for one in fence.held_attempts() if one.study == job.study] == []
+
+
+@pytest.mark.parametrize("ways", [NOTHING, GROUP, NAMESPACE], ids=["nothing", "group", "namespace"])
+def test_what_forks_and_leaves_faster_than_one_can_look_is_dead_when_the_end_is_told(
+    engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ways: str
+) -> None:
+    fence_by(ways, monkeypatch)
+    job = launch(tmp_path, "hop")
+    wait_until_ended(engine, engine.start(job))
+    hops = (job.working_directory / "notes").read_text()
+    time.sleep(0.1)
+    assert (job.working_directory / "notes").read_text() == hops
 
 
 def test_where_no_fence_may_be_made_trials_run_all_the_same(
@@ -297,3 +317,27 @@ def test_a_user_who_may_make_neither_has_tags_only() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == fence.TAGS_ONLY, done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can delegate a control group to another user")
+def test_a_user_with_a_delegated_group_has_a_group_below_it() -> None:
+    if (own := fence._own_group()) is None or not os.access(own, os.W_OK):
+        pytest.skip("this machine has no cgroup v2 that can be written to")
+    delegated = Path(own) / f"delegated-{os.getpid()}"
+    delegated.mkdir()
+    try:
+        for path in (delegated, delegated / "cgroup.procs", delegated / "cgroup.subtree_control"):
+            os.chown(path, 65534, 65534)  # as systemd does with Delegate=yes
+        program = (
+            "import os, subprocess; from trimtuner.engines.minding import fence; "
+            f"open('{delegated}/cgroup.procs', 'w').write('0'); os.setgid(65534); os.setuid(65534); "
+            "one = fence.make(fence.Whose('study', 1, 1, '/nowhere')); "
+            "sleep = subprocess.Popen(['/bin/sleep', '300'], env={}, preexec_fn=one.enter); "
+            "print(one.kind, len(fence.held_attempts()), one.kill(), sleep.wait(), one.kill())"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        wait_until(lambda: not fence._is_populated(str(delegated)))
+        assert [path for path in delegated.iterdir() if path.is_dir()] == []
+    finally:
+        delegated.rmdir()
+    assert done.stdout.split() == ["cgroup", "v2", "1", "True", "-9", "False"], done.stderr

@@ -80,7 +80,8 @@ def held_attempts() -> list[Whose]:
 def kind_here() -> str:
     """What holds commands on this machine: tried out, in a process of its own."""
     words = [sys.executable, "-P", "-m", __name__]
-    return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603  (ourselves)
+    done = subprocess.run(words, check=False, capture_output=True, text=True)  # noqa: S603  (ourselves)
+    return done.stdout.strip() or TAGS_ONLY  # what cannot even be tried holds nothing
 
 
 class _NoFence(NamedTuple):
@@ -106,14 +107,14 @@ class _ControlGroup(NamedTuple):
 
     def enter(self) -> None:
         # What cannot be entered is no reason not to train; doctor tries the same, and tells.
-        with contextlib.suppress(OSError), open(f"{self.path}/cgroup.procs", "w", encoding="ascii") as file:
-            file.write("0")
+        with contextlib.suppress(OSError):
+            _write(f"{self.path}/cgroup.procs", b"0")
 
     def kill(self) -> bool:
         if not _is_populated(self.path):
             return not _remove(self.path)
-        with contextlib.suppress(OSError), open(f"{self.path}/cgroup.kill", "w", encoding="ascii") as file:
-            file.write("1")  # all at once: nobody can fork faster than we look
+        with contextlib.suppress(OSError):  # not ours to kill: whoever waits for the end will see that it lives
+            _write(f"{self.path}/cgroup.kill", b"1")  # all at once: nobody can fork faster than we look
         return True
 
     def code_of_command(self, code: int) -> int:
@@ -228,20 +229,30 @@ def _whose(path: str) -> Whose | None:
     try:
         study, trial, attempt, folder = json.loads(os.getxattr(path, _WHOSE))
         whose = Whose(str(study), int(trial), int(attempt), str(folder))
+        is_true = os.path.basename(path) == _name_of_group(whose.folder)
     except (OSError, ValueError, TypeError, OverflowError, RecursionError):  # removed meanwhile, or not written by us
         return None
-    return whose if os.path.basename(path) == _name_of_group(whose.folder) else None
+    return whose if is_true else None
 
 
 def _is_populated(path: str) -> bool:
     """Whether a process lives in the group or in one below it."""
     try:
-        with open(f"{path}/cgroup.events", encoding="ascii") as file:
-            return "populated 1" in file.read()
+        with open(f"{path}/cgroup.events", "rb") as file:
+            return b"populated 1" in file.read()
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENODEV):  # removed meanwhile, so it was empty
             return False
         raise
+
+
+def _write(path: str, text: bytes) -> None:
+    """Without a file object, whose making may import: it is done between fork and exec, too."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, text)
+    finally:
+        os.close(descriptor)
 
 
 def _remove(path: str) -> bool:

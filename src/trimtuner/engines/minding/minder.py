@@ -284,7 +284,7 @@ class _Minder:
 
     def _kill_tree(self, command: subprocess.Popen[bytes], held: fence.Fence) -> None:
         """Kill until nothing is left, however long that takes: an end that is not confirmed is none."""
-        while (tree := processes.living_descendants([os.getpid()])) or held.kill():
+        while (tree := processes.living_descendants([os.getpid()])) or held.kill() or not _has_no_child_left(command):
             _kill_all(tree)
             self._beat()
             time.sleep(0.01)
@@ -357,6 +357,18 @@ def _collect_orphans(command: subprocess.Popen[bytes]) -> None:
     """Let the dead that were left to us go, except for the command itself."""
     while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) and ended.si_pid != command.pid:
         os.waitpid(ended.si_pid, 0)
+
+
+def _has_no_child_left(command: subprocess.Popen[bytes]) -> bool:
+    """Whether nothing descends from us: orphans become our children, and one that forks and leaves escapes a look."""
+    if command.poll() is None:
+        return False
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return True
+    return False
 
 
 def _terminate_group(command: subprocess.Popen[bytes]) -> None:
