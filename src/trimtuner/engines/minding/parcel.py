@@ -18,7 +18,18 @@ from typing import NamedTuple
 from trimtuner.errors import InputError
 
 # What no trial needs from another machine: histories, caches, environments made for this machine, our own records.
-NEVER_SENT = (".git", "__pycache__", ".venv", "*.trials", "*.db", "*.db-journal", "*.db-shm", "*.db-wal")
+NEVER_SENT = (
+    ".git",
+    "__pycache__",
+    ".venv",
+    "*.trials",
+    "*.db",
+    "*.db-journal",
+    "*.db-shm",
+    "*.db-wal",
+    "*.db.ledger",
+    "*.of-lost-record",
+)
 MOST_BYTES = 500 * 1024 * 1024
 
 
