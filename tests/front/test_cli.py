@@ -326,14 +326,14 @@ def test_output_that_finds_no_room_is_said():
 
 
 FULL = """
-import errno, os, sys
+import errno, os, sys, types
 from trimtuner.engines.minding import files
 from trimtuner.front.cli import main
 
 def refuse(_descriptor):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-files.os.fsync = refuse  # the disk of the trials' folders, not SQLite's
+files.os = types.SimpleNamespace(**{**vars(os), "fsync": refuse})  # the disk of the trials' folders, not the record's
 sys.argv = ["trimtuner", *sys.argv[1:]]
 main()
 """
