@@ -367,7 +367,7 @@ def test_output_that_finds_no_room_is_said():
 
 
 FULL = """
-import errno, os, sys, types
+import errno, os, sys
 from trimtuner.engines.minding import files
 from trimtuner.front.cli import main
 
@@ -375,11 +375,7 @@ def refuse(descriptor):
     if ".trials/" in os.readlink(f"/proc/self/fd/{descriptor}"):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-<<<<<<< HEAD
 files.os.fsync = refuse  # the disk of the trials' folders, not the record's
-=======
-files.os = types.SimpleNamespace(**{**vars(os), "fsync": refuse})  # the disk of the trials' folders, not the record's
->>>>>>> record
 sys.argv = ["trimtuner", *sys.argv[1:]]
 main()
 """
