@@ -296,7 +296,7 @@ class TestFullDisk:
         assert "free some space" in str(error)
         assert record.history() == history
         with pytest.raises(RecordError):
-            record.log_event("still full", {"text": "x" * 5000})
+            record.log_event("still full", {"text": "x" * 5_000_000})
         filler.unlink()
         assert record.claim(trial(history.next_number), 0.001, "me")
         close_all()
