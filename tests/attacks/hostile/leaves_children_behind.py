@@ -15,6 +15,6 @@ for _ in range(2):
         subprocess.Popen(words, env={}, start_new_session=True)
         os._exit(0)
     os.wait()
-while side.count() < 2:
+while side.count() < 3:  # both, and itself
     pass
 os.kill(os.getppid(), signal.SIGKILL)

@@ -30,3 +30,7 @@ def run_on() -> None:
     while True:
         beat()
         time.sleep(0.02)
+
+
+if NOTES:
+    beat()  # before its deed, for which it may be ended at once
