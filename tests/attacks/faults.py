@@ -396,11 +396,22 @@ def _inject_into(
         attack.look_after_runs()
         time.sleep(attack.chance.choice([0.0, 0.1, 0.3, 0.5]) * attack.chance.random())
         kind = attack.chance.choices(names, weights)[0]
-        done.append(Fault(kind, kinds[kind][1](attack)))
+        done.append(Fault(kind, _hit(attack, kinds[kind][1])))
         complaints = attack.judge() if len(done) % 20 == 0 else attack.complaints
         if complaints:
             return complaints
     return attack.finish()
+
+
+def _hit(attack: Attack, fault: Callable[[Attack], str]) -> str:
+    """Whom it hit, at once or a little later; nobody, where there is nobody for long."""
+    for _ in range(attack.chance.choice([1, 20, 40])):
+        what = fault(attack)
+        if what:
+            return what
+        time.sleep(0.03)
+        attack.look_after_runs()
+    return ""
 
 
 def table(faults: list[Fault]) -> str:

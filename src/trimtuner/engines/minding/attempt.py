@@ -142,7 +142,7 @@ class Attempt:
         with files.start_lock_if_free(self.folder.path) as is_ours:
             if not is_ours or self.begun() is not None or self.kill_rest():
                 return None
-            return self._close("it was never started", 0.0)
+            return self._close("nothing tells that it was started", 0.0)
 
     def _end_without_folder(self) -> End | None:
         """Its minder sees it too, ends all, and makes the folder anew to say so; unless it is gone itself."""

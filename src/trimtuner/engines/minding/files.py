@@ -29,6 +29,7 @@ STOP = "stop"  # its presence asks the minder to end the command
 END = "end.json"
 MINDER_ERRORS = "minder.txt"  # empty unless the minder itself fails
 
+_OF_MINDER = (ALIVE, BEGUN, MINDER_ERRORS, LOG, REPORTS, END)  # all that a minder makes
 BEAT_SECONDS = 1.0
 KEY_BYTES = 32
 _SEAL_CHARACTERS = 64
@@ -93,6 +94,10 @@ class Folder:
             return stat.S_ISDIR(os.lstat(self.path).st_mode)
         except OSError:
             return False
+
+    def is_untouched(self) -> bool:
+        """Whether it is there, and no minder has written anything into it yet."""
+        return self.is_there() and not any(os.path.lexists(self.path / name) for name in _OF_MINDER)
 
     def make(self) -> None:
         """Make it, unless it is there; what else has its name is put aside."""
