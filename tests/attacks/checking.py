@@ -113,7 +113,7 @@ def _passes_of_budget(view: StudyView) -> Iterator[str]:
         reserved += {"reserve": entry.nanos, "release": -entry.nanos, "charge": 0}[entry.kind]
         is_whole = position + 1 == len(entries) or entries[position + 1].sequence != entry.sequence
         if is_whole and spent + reserved > budget:
-            yield f"change {entry.sequence}: {spent} spent and {reserved} reserved pass the budget of {budget} (1e-9 USD)"
+            yield f"change {entry.sequence}: {spent} spent and {reserved} reserved (1e-9 USD) pass the budget {budget}"
 
 
 def _too_small_charges(view: StudyView, side_log: Path) -> Iterator[str]:
@@ -159,8 +159,9 @@ def _open_ends(view: StudyView) -> Iterator[str]:
     for entry in view.ledger():
         charges[entry.trial] += entry.nanos if entry.kind == "charge" else 0
     for one in history.outcomes:
-        if round(one.cost * 1e9) != charges[one.trial.number]:
-            yield f"trial {one.trial.number} cost {one.cost} USD, and its charges are {charges[one.trial.number]} (1e-9 USD)"
+        charged = charges[one.trial.number]
+        if round(one.cost * 1e9) != charged:
+            yield f"trial {one.trial.number} cost {one.cost} USD, and its charges are {charged} (1e-9 USD)"
 
 
 def _unknown_attempts(view: StudyView, side_log: Path) -> Iterator[str]:

@@ -11,8 +11,8 @@ is not among the faults.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import ctypes
+import json
 import os
 import random
 import select
@@ -20,7 +20,6 @@ import shutil
 import signal
 import socket
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,15 +28,16 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from attacks.checking import TRIAL, USD_PER_SECOND, broken_promises, broken_promises_at_rest, open_study, processes_of
+from checking import TRIAL, USD_PER_SECOND, broken_promises, broken_promises_at_rest, open_study, processes_of
+
 from postgres_server import NOT_HERE, PASSWORD, PostgresServer, find_binaries, running_server
 from quick_commands import quick_commands
-from waiting import PATIENCE_SECONDS, wait_until
-
 from trimtuner.engines.minding import files, processes
+from waiting import wait_until
 
 JOB = """
 name: faulty
@@ -62,6 +62,7 @@ search: {{method: random, seed: {seed}}}
 storage: {storage}
 """
 GOOD_ENDS = {0, 2, 3, 130}  # over; something is in the way; nothing was measured; interrupted twice
+BUDGETS_USD = (40, 80, 160)  # a trial reserves 11 or 22, and costs between 0.1 and 3 unless it is lost
 DISK_BYTES = 32 * 2**20
 DAY_SECONDS = 86400.0
 FILES = (files.LAUNCH, files.LOCK, files.BEGUN, files.ALIVE, files.REPORTS, files.LOG, files.STOP, files.END)
@@ -71,10 +72,10 @@ LAST_FAULTS = 25
 class Run:
     """A ``trimtuner run``: a process of its own, asked for by the socket of quick commands, with a clock of its own."""
 
-    def __init__(self, quick: Path, job: Path, number: int) -> None:
+    def __init__(self, quick: Path, job: Path, number: int, ahead_seconds: float = 0.0) -> None:
         self.output = job.parent / f"run-{number}.txt"
         self.clock = job.parent / f"clock-{number}"
-        self.jump(0.0)
+        self.jump(ahead_seconds)
         self.signals: list[int] = []
         self._code: int | None = None
         self._connection = socket.socket(socket.AF_UNIX)
@@ -82,8 +83,6 @@ class Run:
         self.pid = self._begin(["run", "-q", str(job)], job.parent)
 
     def _begin(self, words: list[str], folder: Path) -> int:
-        import json
-
         environment = {**os.environ, "PYTHON_CLOCK_FILE": str(self.clock), "PGPASSWORD": PASSWORD}
         request = json.dumps({"words": words, "folder": str(folder), "environment": environment}).encode()
         with open(os.devnull) as nothing, self.output.open("wb") as output:
@@ -136,24 +135,26 @@ class Fault:
 class Attack:
     """One study under attack, until it is over: its runs, and what is to be put right again when its time comes."""
 
-    def __init__(self, quick: Path, folder: Path, disk: Path, seed: str, server: PostgresServer | None) -> None:
+    def __init__(
+        self, quick: Path, folder: Path, disk: Path, seed: str, money: int | None, server: PostgresServer | None
+    ) -> None:
         self.chance = random.Random(seed)  # noqa: S311  (no secret)
         self.quick, self.folder, self.disk, self.server = quick, folder, disk, server
         self.side_log = folder / "side.log"
         self.side_log.touch()
         self.place = _place(disk, server)
-        self.job = self._write_job()
+        self.job = self._write_job(money or self.chance.choice(BUDGETS_USD))
         self.runs: list[Run] = []
         self.complaints: list[str] = []
         self.undoing: list[tuple[float, Callable[[], None]]] = []
         self.is_over = False
         self._count = 0
 
-    def _write_job(self) -> Path:
+    def _write_job(self, money: int) -> Path:
         (self.folder / "trial.py").write_text(TRIAL)
         path = self.folder / "job.yaml"
         prices = {name: 3600 * price for name, price in USD_PER_SECOND.items()}
-        settings = {"money": self.chance.choice([40, 80, 160]), "parallel": self.chance.choice([1, 2]), **prices}
+        settings = {"money": money, "parallel": self.chance.choice([1, 2]), **prices}
         settings |= {"python": sys.executable, "trial": self.folder / "trial.py", "side_log": self.side_log}
         storage = self.place if self.server is None else str(self.place).replace(f":{_quoted_password()}@", "@")
         path.write_text(JOB.format(**settings, seed=self.chance.randrange(1000), storage=storage))
@@ -175,9 +176,9 @@ class Attack:
         while not self.is_over and len(self.runs) < (2 if self.chance.random() < 0.1 else 1):
             self.start_run()
 
-    def start_run(self) -> Run:
+    def start_run(self, ahead_seconds: float = 0.0) -> Run:
         self._count += 1
-        self.runs.append(Run(self.quick, self.job, self._count))
+        self.runs.append(Run(self.quick, self.job, self._count, ahead_seconds))
         return self.runs[-1]
 
     def later(self, action: Callable[[], None], most_seconds: float) -> None:
@@ -198,7 +199,9 @@ class Attack:
         last = self.start_run()
         wait_until(lambda: last.code() is not None)
         if last.code() not in (0, 3):
-            self.complaints.append(f"the last run did not come to an end: {last.complaint() or last.output.read_text()}")
+            self.complaints.append(
+                f"the last run did not come to an end: {last.complaint() or last.output.read_text()}"
+            )
         self.complaints += [one for one in (run.complaint() for run in self.runs) if one is not None]
         self.runs = []
         deadline = time.monotonic() + 10.0  # for a minder that has told the end and is about to leave
@@ -278,9 +281,15 @@ class Attack:
         run = self.chance.choice(self.runs) if self.runs else None
         if run is None or run.code() is not None:
             return ""
-        seconds = self.chance.choice([-1, 1]) * self.chance.choice([10.0, 3600.0, DAY_SECONDS]) * self.chance.random()
+        seconds = self._some_jump()
         run.jump(seconds)
         return f"driver {run.pid} by {seconds:.0f} s"
+
+    def start_with_wrong_clock(self) -> str:
+        if self.is_over or len(self.runs) > 1:
+            return ""
+        seconds = self._some_jump()
+        return f"driver {self.start_run(seconds).pid} by {seconds:.0f} s"
 
     def remove_folder(self) -> str:
         folder = self._some_folder()
@@ -311,6 +320,9 @@ class Attack:
             _remove(path)
             how(path)
         return f"{path.parent.name}/{path.name} by {how.__name__[1:]}"
+
+    def _some_jump(self) -> float:
+        return self.chance.choice([-1, 1]) * self.chance.choice([10.0, 3600.0, DAY_SECONDS]) * self.chance.random()
 
     def _of_attempts(self) -> list[tuple[int, str]]:
         drivers = {run.pid for run in self.runs}
@@ -348,7 +360,8 @@ KINDS: dict[str, tuple[int, Callable[[Attack], str]]] = {  # how often, and what
     "trial killed": (7, lambda one: one.signal_trial(signal.SIGKILL)),
     "trial stopped for a while": (5, lambda one: one.signal_trial(signal.SIGSTOP)),
     "trial told to end": (3, lambda one: one.signal_trial(signal.SIGTERM)),
-    "clock jumped": (8, Attack.jump_clock),
+    "clock jumped": (6, Attack.jump_clock),
+    "started with a wrong clock": (4, Attack.start_with_wrong_clock),
     "disk full for a while": (4, Attack.fill_disk),
     "folder of an attempt removed": (8, Attack.remove_folder),
     "all folders removed": (3, Attack.remove_all_folders),
@@ -359,7 +372,9 @@ IN_A_FILE = {"record locked for a while": (4, Attack.lock_record)}
 ON_A_SERVER = {"server stopped at once": (4, Attack.stop_server)}
 
 
-def inject(folder: Path, faults: int, seed: int, server: PostgresServer | None) -> tuple[list[Fault], list[str]]:
+def inject(
+    folder: Path, faults: int, seed: int, money: int | None, server: PostgresServer | None
+) -> tuple[list[Fault], list[str]]:
     """So many faults, in as many studies as it takes; what they were, and what did not hold."""
     kinds = {**KINDS, **(IN_A_FILE if server is None else ON_A_SERVER)}
     disk = folder / "disk"
@@ -375,7 +390,7 @@ def inject(folder: Path, faults: int, seed: int, server: PostgresServer | None) 
             number += 1
             own = folder / f"study-{number}"
             own.mkdir()
-            attack = Attack(quick, own, disk, f"{seed}-{number}", server)
+            attack = Attack(quick, own, disk, f"{seed}-{number}", money, server)
             try:
                 complaints = _inject_into(attack, kinds, faults, done)
             finally:
@@ -430,8 +445,6 @@ def _place(disk: Path, server: PostgresServer | None) -> Path | str:
 
 
 def _quoted_password() -> str:
-    from urllib.parse import quote
-
     return quote(PASSWORD, safe="")
 
 
@@ -488,14 +501,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Random faults under real runs, by seed.")
     parser.add_argument("--faults", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", type=Path, help="what is left of a study in which something did not hold")
+    parser.add_argument("--folder", type=Path, help="an empty one, for the studies and what is left of one that failed")
+    parser.add_argument("--money", type=int, help="the budget of each study in USD; else one of several")
     parser.add_argument("--postgres", action="store_true", help="with the record on a server of our own")
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="faults-")) if given.folder is None else given.folder.resolve()
     began = time.monotonic()
     with ExitStack() as stack:
         server = stack.enter_context(_server()) if given.postgres else None
-        faults, complaints = inject(folder, given.faults, given.seed, server)
+        faults, complaints = inject(folder, given.faults, given.seed, given.money, server)
     print(f"{table(faults)}\nseed {given.seed}, {time.monotonic() - began:.0f} s")
     if not complaints:
         shutil.rmtree(folder, ignore_errors=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from quick_commands import serve  # noqa: E402
+from quick_commands import serve
 
 
 def let_clock_jump() -> None:

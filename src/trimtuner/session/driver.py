@@ -153,7 +153,7 @@ class Driver:
     def _adopt(self, one: OpenTrial) -> None:
         """Go on watching a trial whose process died; one that never came to start is started now."""
         seen_seconds = self._memory.seconds_seen(one)
-        if not self.record.adopt(one.trial.number, one.owner, self._memory.owner.id):
+        if not self._memory.adopt(one, seen_seconds):
             return
         self._listener(Happening("adopted", one.trial, one.attempt))
         if one.handle is None:
