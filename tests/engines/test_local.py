@@ -385,6 +385,23 @@ def test_a_minder_whose_folder_is_removed_ends_its_command(engine: LocalEngine, 
     wait_until_gone(minder)
 
 
+def test_what_was_seen_to_run_is_charged_from_its_begin_though_its_folder_is_gone(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    """Seen first 50 s after its minder began; then all of it vanishes."""
+    folder = prepare_unbegun(launch(tmp_path, "leave", "0"))
+    myself, numbering = processes.read_process(os.getpid()), processes.numbering()
+    assert myself is not None
+    begun = {"pid": myself.pid, "started_ticks": myself.started_ticks, "monotonic": time.monotonic() - 50.0}
+    files.folder_at(folder, SECRET).put(files.BEGUN, {**begun, "numbering": numbering})
+    assert engine.poll(str(folder)).end is None
+    shutil.rmtree(folder)
+    end = engine.poll(str(folder)).end
+    assert end is not None
+    assert end.kind == LOST
+    assert end.seconds >= 50.0
+
+
 def test_orphans_whose_folder_is_gone_are_found_and_reaped(engine: LocalEngine, tmp_path: Path) -> None:
     job = launch(tmp_path, "found_family", "rest", trial=9)
     handle = engine.start(job)

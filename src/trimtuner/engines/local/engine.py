@@ -50,6 +50,7 @@ class LocalEngine:
         check_launch(launch)
         attempt = self._attempt(str(_folder_of(launch)))
         folder = attempt.folder
+        before = time.monotonic()
         is_lost = launch.may_have_run and not folder.is_untouched()
         folder.make()
         try:
@@ -60,7 +61,7 @@ class LocalEngine:
                     _record_and_start(launch, folder, lock)
         except TimeoutError as error:
             raise EngineTrouble(str(error)) from None
-        attempt.has_started()
+        attempt.has_started(before)
         return str(folder.path)
 
     def take_over(self, launch: Launch, handle: str) -> str:
