@@ -69,6 +69,7 @@ def inject(
             if complaints:
                 shutil.copytree(disk, own / "disk", symlinks=True, ignore=_no_pipes)
                 return done, [f"study {number}: {one}" for one in complaints]
+            print(f"study {number} held; {len(done)} faults so far", flush=True)
             _clear(disk)
             shutil.rmtree(own, ignore_errors=True)
     return done, []
