@@ -288,7 +288,12 @@ def remove_begin_and_end(folder: Path) -> None:
     (folder / files.END).unlink()
 
 
-@pytest.mark.parametrize("remove", [remove_all_of_it, remove_begin_and_end])
+def remove_all_that_is_in_it(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.mkdir()
+
+
+@pytest.mark.parametrize("remove", [remove_all_of_it, remove_begin_and_end, remove_all_that_is_in_it])
 def test_what_may_have_run_and_whose_files_are_gone_is_lost_and_not_run_again(
     engine: LocalEngine, tmp_path: Path, remove: Callable[[Path], None]
 ) -> None:

@@ -96,8 +96,12 @@ class Folder:
             return False
 
     def is_untouched(self) -> bool:
-        """Whether it is there, and no minder has written anything into it yet."""
-        return self.is_there() and not any(os.path.lexists(self.path / name) for name in _OF_MINDER)
+        """Whether it is as a starter leaves it, and no minder has written anything into it yet.
+
+        The lock tells it from one that was removed, and made anew by its minder to tell the end.
+        """
+        names = set(os.listdir(self.path)) if self.is_there() else set()
+        return LOCK in names and names.isdisjoint(_OF_MINDER)
 
     def make(self) -> None:
         """Make it, unless it is there; what else has its name is put aside."""
