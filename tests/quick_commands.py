@@ -30,8 +30,8 @@ _PREPARED = (
 
 
 @contextmanager
-def quick_commands() -> Iterator[Path]:
-    """A folder for the PATH, with a ``trimtuner`` that begins at once."""
+def quick_commands(server_program: Path = Path(__file__)) -> Iterator[Path]:
+    """A folder for the PATH, with a ``trimtuner`` that begins at once, and the socket by which it is asked for."""
     with tempfile.TemporaryDirectory(prefix="quick-") as name:
         folder = Path(name)
         socket_path, program = folder / "socket", folder / "trimtuner"
@@ -42,7 +42,7 @@ def quick_commands() -> Iterator[Path]:
         environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         environment |= {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
         server = subprocess.Popen(
-            [sys.executable, __file__, str(socket_path)],
+            [sys.executable, str(server_program), str(socket_path)],
             env=environment,
             stdin=subprocess.PIPE,  # its end is the server's
             stdout=subprocess.PIPE,

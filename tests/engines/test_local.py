@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -279,6 +279,46 @@ def test_an_attempt_that_never_began_is_closed_by_poll_and_then_never_starts(
     assert not (Path(handle) / files.BEGUN).exists()
 
 
+def remove_all_of_it(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def remove_begin_and_end(folder: Path) -> None:
+    (folder / files.BEGUN).unlink()
+    (folder / files.END).unlink()
+
+
+def remove_all_that_is_in_it(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.mkdir()
+
+
+@pytest.mark.parametrize("remove", [remove_all_of_it, remove_begin_and_end, remove_all_that_is_in_it])
+def test_what_may_have_run_and_whose_files_are_gone_is_lost_and_not_run_again(
+    engine: LocalEngine, tmp_path: Path, remove: Callable[[Path], None]
+) -> None:
+    """As after a driver that died before it wrote down the start: another one asks, and only it knows nothing."""
+    job = launch(tmp_path, "leave", "0")
+    handle = engine.start(job)
+    wait_until_ended(engine, handle)
+    wait_until(lambda: not processes.living_processes_of(handle))
+    remove(Path(handle))
+    another = LocalEngine(SECRET, [tmp_path / "study"])
+    assert another.start(replace(job, may_have_run=True)) == handle
+    end = another.poll(handle).end
+    assert end is not None
+    assert (end.kind, end.seconds) == (LOST, 0.0)
+    assert (job.working_directory / "notes").read_text() == "run\n"
+
+
+def test_what_may_have_run_is_started_where_no_minder_has_left_a_trace(engine: LocalEngine, tmp_path: Path) -> None:
+    job = launch(tmp_path, "leave", "0")
+    prepare_unbegun(job)
+    handle = engine.start(replace(job, may_have_run=True))
+    wait_until_ended(engine, handle)
+    assert (job.working_directory / "notes").read_text() == "run\n"
+
+
 def test_an_attempt_that_is_being_started_is_not_lost(engine: LocalEngine, tmp_path: Path) -> None:
     folder = prepare_unbegun(launch(tmp_path, "leave", "0"))
     with files.start_lock(folder):
@@ -348,6 +388,23 @@ def test_a_minder_whose_folder_is_removed_ends_its_command(engine: LocalEngine, 
     shutil.rmtree(handle)
     wait_until_gone(pid)
     wait_until_gone(minder)
+
+
+def test_what_was_seen_to_run_is_charged_from_its_begin_though_its_folder_is_gone(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    """Seen first 50 s after its minder began; then all of it vanishes."""
+    folder = prepare_unbegun(launch(tmp_path, "leave", "0"))
+    myself, numbering = processes.read_process(os.getpid()), processes.numbering()
+    assert myself is not None
+    begun = {"pid": myself.pid, "started_ticks": myself.started_ticks, "monotonic": time.monotonic() - 50.0}
+    files.folder_at(folder, SECRET).put(files.BEGUN, {**begun, "numbering": numbering})
+    assert engine.poll(str(folder)).end is None
+    shutil.rmtree(folder)
+    end = engine.poll(str(folder)).end
+    assert end is not None
+    assert end.kind == LOST
+    assert end.seconds >= 50.0
 
 
 def test_orphans_whose_folder_is_gone_are_found_and_reaped(engine: LocalEngine, tmp_path: Path) -> None:

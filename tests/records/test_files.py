@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
+import time
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -385,6 +386,17 @@ def first_version(path):
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(VERSION_1)
     return path
+
+
+def test_a_clock_that_is_set_does_not_move_what_this_process_writes(path, monkeypatch):
+    record, real = new_record(path), time.time
+    record.claim(trial(0), 0.5, "me")
+    record.started(0, 1, "handle")
+    for ahead in (-86400.0, 86400.0):
+        monkeypatch.setattr(time, "time", lambda ahead=ahead: real() + ahead)
+        record.heartbeat("me")
+        (owner_now,), (one,) = record.owners(), record.open_trials()
+        assert 0 <= owner_now.heartbeat_at - one.started_at < 3600
 
 
 class TestMigrations:

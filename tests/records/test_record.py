@@ -302,6 +302,16 @@ class TestAttempts:
         record.finish(succeeded(trial(0)), 1, 0.5)
         assert not record.adopt(0, "second", "third")
 
+    def test_an_adopted_attempt_began_as_long_ago_as_it_was_watched_by_whatever_clock(self, record):
+        record.register(owner("second"))
+        record.claim(trial(0), 0.5, "me")
+        record.started(0, 1, "handle")
+        record.adopt(0, "me", "second", 100.0)
+        (one,) = record.open_trials()
+        assert one.asked_at <= one.started_at <= record.now() - 100.0
+        record.adopt(0, "second", "me", 50.0)
+        assert record.open_trials()[0].started_at == one.started_at  # never later than it was
+
     def test_owners_are_kept_with_their_heartbeat(self, record):
         (first,) = record.owners()
         before = record.version()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from trimtuner.problem.problem import Problem
 from trimtuner.session import driver as driver_module
 from trimtuner.session.driver import Driver, Happening
 from trimtuner.session.memory import Recorded
+from trimtuner.session.owners import HEARTBEAT_SECONDS
 from trimtuner.session.study import Study
 from trimtuner.tuning.recipes import recipe_named
 
@@ -247,6 +249,24 @@ def test_an_engine_that_never_worked_ends_the_run_at_once(tmp_path):
         one.driver.run()
     (still,) = one.memory.record.open_trials()  # for the next run
     assert still.handle is None
+
+
+def test_what_may_have_run_and_left_no_trace_is_charged_as_long_as_it_was_watched(tmp_path, monkeypatch):
+    one = bench(tmp_path, good, trials=2)
+    us, record = one.memory.owner, one.memory.record
+    gone = replace(us, id="gone", pid_started=f"{us.pid_started}0")
+    record.register(gone)
+    one.memory.owner = gone
+    one.study.ask()
+    one.memory.owner = us
+    record.heartbeat("gone")  # and then it died, maybe with a trial under way
+    start, poll, lost = one.engine.start, one.engine.poll, State((), (), End(LOST, "nothing tells", 0.0))
+    monkeypatch.setattr(one.engine, "start", lambda launch: "lost" if launch.may_have_run else start(launch))
+    monkeypatch.setattr(one.engine, "poll", lambda handle: lost if handle == "lost" else poll(handle))
+    one.driver.run()
+    first, second = one.study.history.outcomes
+    assert (first.failed, second.failed) == (PREEMPTED, None)
+    assert first.cost >= HEARTBEAT_SECONDS * PRICE_PER_HOUR / 3600
 
 
 def test_nothing_is_started_while_there_is_trouble(tmp_path, monkeypatch):

@@ -63,6 +63,7 @@ class Launch:
     machines: Machines | None = None
     configuration: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # what is tested, and
     fraction: float = 1.0  # at which share of the data: for engines that play a job instead of running it
+    may_have_run: bool = False  # a driver that is gone may have started it, and not come to write that down
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,10 @@ class Engine(Protocol):
     """A place where commands run."""
 
     def start(self, launch: Launch) -> str:
-        """Start the attempt, unless it was started already; the handle by which it is found again."""
+        """Start the attempt, unless it was started already; the handle by which it is found again.
+
+        One that may have run, where what would tell is gone, is not started a second time: it is told as lost.
+        """
 
     def take_over(self, launch: Launch, handle: str) -> str:
         """Look after an attempt that another driver started, maybe from another machine; the handle from here on.

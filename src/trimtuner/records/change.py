@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import ColumnElement, Connection, Row, Table, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Table, case, delete, func, insert, select, update
 
 from trimtuner.errors import InputError
 from trimtuner.problem.history import Outcome, Trial
@@ -139,6 +139,15 @@ class Change:
             update(ATTEMPTS).where(*self._of_attempt(number, attempt)).values(handle=handle, started_at=self.at)
         )
         self.touch(ATTEMPTS, {"trial": number, "attempt": attempt})
+
+    def date_attempt_back(self, number: int, latest: float) -> None:
+        """The attempt under way began at that time, or earlier."""
+        columns = (ATTEMPTS.c.asked_at, ATTEMPTS.c.started_at)
+        dates = {column.name: case((column > latest, latest), else_=column) for column in columns}
+        under_way = (ATTEMPTS.c.study == self.study, ATTEMPTS.c.trial == number, ATTEMPTS.c.ended_at.is_(None))
+        for attempt in self.connection.execute(select(ATTEMPTS.c.attempt).where(*under_way)).scalars().all():
+            self.connection.execute(update(ATTEMPTS).where(*self._of_attempt(number, attempt)).values(dates))
+            self.touch(ATTEMPTS, {"trial": number, "attempt": attempt})
 
     def close_attempt(self, number: int, attempt: int, charge: int, seconds: float | None, failed: str | None) -> None:
         """What the attempt cost is charged, and its reserve released."""

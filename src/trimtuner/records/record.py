@@ -103,8 +103,11 @@ class Record(StudyView):
             change.close_attempt(number, attempt, charge, outcome.time, outcome.failed)
             self._tell(change, outcome, measurements, told)
 
-    def adopt(self, number: int, owner_from: str, owner_to: str) -> bool:
-        """Take an open trial over from an owner that is gone; False: it is no longer theirs, or no longer open."""
+    def adopt(self, number: int, owner_from: str, owner_to: str, watched_seconds: float = 0.0) -> bool:
+        """Take an open trial over from an owner that is gone; False: it is no longer theirs, or no longer open.
+
+        By the new owner's clock, which may be another one, it began at least as long ago as it was watched.
+        """
         require_text(owner_from, "the owner")
         require_text(owner_to, "the owner")
         with self._change() as change:
@@ -113,6 +116,7 @@ class Record(StudyView):
             theirs = own.where(TRIALS.c.owner == owner_from, TRIALS.c.told.is_(None))
             is_ours = change.connection.execute(theirs.values(owner=owner_to)).rowcount == 1
             if is_ours:
+                change.date_attempt_back(number, change.at - watched_seconds)
                 change.log(facts.ADOPTED, number, {"from": owner_from, "to": owner_to})
                 change.touch(TRIALS, {"number": number})
         return is_ours

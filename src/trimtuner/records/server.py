@@ -7,8 +7,10 @@ machines that share it need not agree.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping
+from functools import cache
 
 from sqlalchemy import (
     ColumnElement,
@@ -97,7 +99,22 @@ def clock(connection: Connection) -> ColumnElement[float]:
     """The time now by the one clock that everybody who shares the record goes by: the server's, or this machine's."""
     if connection.dialect.name == _POSTGRESQL:
         return cast(extract("epoch", func.clock_timestamp()), Double)
-    return literal(time.time(), Double)
+    return literal(_began_to_count() + _seconds_since_boot(), Double)
+
+
+@cache
+def _began_to_count() -> float:
+    """When the machine was started, by its clock as it was when we first asked.
+
+    A clock that is set later does not move the times that this process writes: one that is set back between the start
+    of a trial and a heartbeat would make its watch, and so what it is charged for, shorter.
+    """
+    return time.time() - _seconds_since_boot()
+
+
+def _seconds_since_boot() -> float:
+    """Also while the machine slept, where it can tell."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
 
 
 def take_turn(connection: Connection) -> None:

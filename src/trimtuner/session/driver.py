@@ -50,7 +50,8 @@ class _Watched:
     attempt: int
     handle: str | None  # None: the engine could not start it yet
     since: float
-    seen_seconds: float = 0.0  # that an earlier watcher saw it run
+    seen_seconds: float = 0.0  # that an earlier watcher saw it run, or may have
+    may_have_run: bool = False  # that watcher did not come to say whether it was started
 
 
 @dataclass(frozen=True)
@@ -166,11 +167,11 @@ class Driver:
     def _adopt(self, one: OpenTrial) -> None:
         """Go on watching a trial whose process died; one that never came to start is started now."""
         seen_seconds = self._memory.seconds_seen(one)
-        if not self.record.adopt(one.trial.number, one.owner, self._memory.owner.id):
+        if not self._memory.adopt(one, seen_seconds):
             return
         self._listener(Happening("adopted", one.trial, one.attempt))
         if one.handle is None:
-            self._start(one.trial, one.attempt)
+            self._start(_Watched(one.trial, one.attempt, None, time.time(), seen_seconds, may_have_run=True))
             return
         launch = self._launch_of(self.record.id, one.trial, one.attempt)
         handle = self._engine.take_over(launch, one.handle)
@@ -188,17 +189,18 @@ class Driver:
                 trial = self.study.ask()
             except SearchOver as over:
                 return str(over)
-            self._start(trial, 1)
+            self._start(_Watched(trial, 1, None, time.time()))
         return None
 
-    def _start(self, trial: Trial, attempt: int) -> None:
-        self._watched[trial.number] = _Watched(trial, attempt, None, time.time())
-        self._begin(self._watched[trial.number])
+    def _start(self, one: _Watched) -> None:
+        self._watched[one.trial.number] = one
+        self._begin(one)
 
     def _begin(self, one: _Watched) -> bool:
         """Have it started; engines start an attempt once, however often they are asked to. Whether it worked."""
+        launch = self._launch_of(self.record.id, one.trial, one.attempt)
         try:
-            one.handle = self._engine.start(self._launch_of(self.record.id, one.trial, one.attempt))
+            one.handle = self._engine.start(replace(launch, may_have_run=one.may_have_run))
         except EngineTrouble as trouble:
             self._bear(one, trouble)
             return False
@@ -242,7 +244,7 @@ class Driver:
         self._trouble = _Trouble(text, self._trouble.since if self._trouble else now)
 
     def _end(self, one: _Watched, state: State, end: End) -> None:
-        if end.kind == LOST:
+        if end.kind == LOST and (end.seconds == 0.0 or not one.may_have_run):  # else we started it, and saw all of it
             end = replace(end, seconds=max(end.seconds, one.seen_seconds))
         verdict = judge(self.study.problem, one.trial, state, end)
         try:
@@ -269,7 +271,7 @@ class Driver:
             self._finish(one, verdict)
             return
         self._listener(Happening("retried", one.trial, attempt, f"{failed}: {verdict.detail}"))
-        self._start(one.trial, attempt)
+        self._start(_Watched(one.trial, attempt, None, time.time()))
 
     def _finish(self, one: _Watched, verdict: Verdict) -> None:
         earlier = self.record.charged(one.trial.number)

@@ -155,8 +155,13 @@ class Recorded:
         """Close trials that ran inside a process that is gone: charged until its last sign of life."""
         for one in self.abandoned():
             seen = self.seconds_seen(one)
-            if self.record.adopt(one.trial.number, one.owner, self.owner.id):  # else another process was first
+            if self.adopt(one, seen):  # else another process was first
                 self.tell(outcome_of_failure(self.problem, one.trial, PREEMPTED, {TIME: max(seen, 1e-9)}))
+
+    def adopt(self, one: OpenTrial, seen_seconds: float) -> bool:
+        """Take over a trial that was seen to run so long; False: another process was first."""
+        watched_seconds = max(seen_seconds - HEARTBEAT_SECONDS, 0.0)  # the rest is only due to rounding up
+        return self.record.adopt(one.trial.number, one.owner, self.owner.id, watched_seconds)
 
     def seconds_seen(self, one: OpenTrial) -> float:
         """How long its owner is known to have watched a trial: until the next heartbeat was due, or its limit."""

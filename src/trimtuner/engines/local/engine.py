@@ -47,18 +47,22 @@ class LocalEngine:
         self._attempts: dict[str, Attempt] = {}
 
     def start(self, launch: Launch) -> str:
-        """Start the attempt, unless it was started already; its folder."""
+        """Start the attempt, unless it was started already, or may have been and somebody removed its files."""
         check_launch(launch)
         attempt = self._attempt(str(_folder_of(launch)))
         folder = attempt.folder
+        before = time.monotonic()
+        is_lost = launch.may_have_run and not folder.is_untouched()
         folder.make()
         try:
             with files.start_lock(folder.path) as lock:
                 if not has_begun(folder):
+                    if is_lost:
+                        return str(folder.path)
                     _record_and_start(launch, folder, lock)
         except TimeoutError as error:
             raise EngineTrouble(str(error)) from None
-        attempt.has_started()
+        attempt.has_started(before)
         return str(folder.path)
 
     def take_over(self, launch: Launch, handle: str) -> str:

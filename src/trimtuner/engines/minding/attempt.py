@@ -27,7 +27,7 @@ class Attempt:
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
-        self._since: float | None = None  # when it was first seen to run, by our clock
+        self._since: float | None = None  # when it began, or was first seen to run, by our clock
         self._seen_seconds = 0.0  # that it had run when it was last seen to
         self._beat = (0.0, time.monotonic())  # the last one, and since when it is that
         self._gone_since: float | None = None
@@ -48,9 +48,12 @@ class Attempt:
         record = cast("EndRecord | None", self.folder.get(files.END))
         return None if record is None else End(record["kind"], record["detail"], record["seconds"])
 
-    def has_started(self) -> None:
-        """Note that it runs: from now on at the latest, and until now at least."""
-        self._since = self._since or time.monotonic()
+    def has_started(self, since: float | None = None) -> None:
+        """Note that it runs: since then, or since its minder began, or from now on at the latest; and until now."""
+        begun = self.begun()
+        told = begun["monotonic"] if begun is not None and _is_numbered_here(begun) else None
+        known = [one for one in (self._since, since, told) if one is not None]
+        self._since = min(known, default=time.monotonic())
         self._seen_seconds = self._ran()
 
     def state(self) -> State:
@@ -143,7 +146,7 @@ class Attempt:
         with files.start_lock_if_free(self.folder.path) as is_ours:
             if not is_ours or self.begun() is not None or self.kill_rest():
                 return None
-            return self._close("it was never started", 0.0)
+            return self._close("nothing tells that it was started", 0.0)
 
     def _end_without_folder(self) -> End | None:
         """Its minder sees it too, ends all, and makes the folder anew to say so; unless it is gone itself."""

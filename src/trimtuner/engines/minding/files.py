@@ -31,6 +31,7 @@ STOP = "stop"  # its presence asks the minder to end the command
 END = "end.json"
 MINDER_ERRORS = "minder.txt"  # empty unless the minder itself fails
 
+_OF_MINDER = (ALIVE, BEGUN, MINDER_ERRORS, LOG, REPORTS, END)  # all that a minder makes
 BEAT_SECONDS = 1.0
 KEY_BYTES = 32
 _SEAL_CHARACTERS = 64
@@ -95,6 +96,14 @@ class Folder:
             return stat.S_ISDIR(os.lstat(self.path).st_mode)
         except OSError:
             return False
+
+    def is_untouched(self) -> bool:
+        """Whether it is as a starter leaves it, and no minder has written anything into it yet.
+
+        The lock tells it from one that was removed, and made anew by its minder to tell the end.
+        """
+        names = set(os.listdir(self.path)) if self.is_there() else set()
+        return LOCK in names and names.isdisjoint(_OF_MINDER)
 
     def make(self) -> None:
         """Make it, unless it is there; what else has its name is put aside."""
