@@ -28,7 +28,7 @@ check: $(VENV)/.dev  ## Format, lint, types, and the arrows between rooms.
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev  ## The test suite, without its long forms.
-	$(ONE_THREAD) $(BIN)/pytest -n 3 --dist loadgroup -m "not slow"  # three on two cores: tests of engines mostly wait
+	$(ONE_THREAD) $(BIN)/pytest -n 4 --dist loadgroup -m "not slow"  # four on two cores: tests of engines mostly wait
 
 soak: $(VENV)/.dev  ## The long forms of the promises.
 	$(ONE_THREAD) $(BIN)/pytest -n 2 --dist loadgroup -m slow --timeout 3600

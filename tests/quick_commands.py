@@ -21,11 +21,13 @@ from importlib import import_module
 from pathlib import Path
 
 _PREPARED = (
+    "trimtuner.front.cli",
     "trimtuner.front.jobfile.validation",
     "trimtuner.front.look",
     "trimtuner.front.report",
     "trimtuner.front.running",
     "sqlalchemy.dialects.sqlite",
+    "pydantic.type_adapter",  # by the library of the command line, when it is first used
 )
 
 

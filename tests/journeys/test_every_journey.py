@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from journeys.choices import CHOICES, Journey, covering, is_allowed, pairs_in
 from postgres_server import PASSWORD
+from quick_commands import quick_commands
 
 pytest.register_assert_rewrite("journeys.walking")
 from journeys.walking import walk  # noqa: E402
@@ -28,6 +30,12 @@ def rows(seed: int) -> list[Journey]:
     return list(covering(seed))
 
 
+@pytest.fixture(scope="module")
+def quick() -> Iterator[Path]:
+    with quick_commands() as folder:
+        yield folder
+
+
 def walked(journey: Journey, folder: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     print(journey)
     storages: list[str | None] = [None, None]
@@ -35,7 +43,7 @@ def walked(journey: Journey, folder: Path, request: pytest.FixtureRequest, monke
         server = request.getfixturevalue("postgres_server")
         monkeypatch.setenv("PGPASSWORD", PASSWORD)
         storages = [server.address(server.new_database(), password=None) for _ in storages]
-    walk(folder, journey, *storages)
+    walk(folder, journey, *storages, request.getfixturevalue("quick") / "trimtuner")
 
 
 @pytest.mark.parametrize("number", range(FEW))

@@ -79,15 +79,17 @@ def call(folder: Path, *words: object, codes: tuple[int, ...] = (OK,)) -> Answer
     return answer
 
 
-def walk(folder: Path, journey: Journey, storage: str | None, other_storage: str | None) -> None:
-    """The whole journey."""
+def walk(folder: Path, journey: Journey, storage: str | None, other_storage: str | None, quick: Path) -> None:
+    """The whole journey; ``quick`` is a ``trimtuner`` whose imports are done."""
     gc.freeze()  # what other tests have left is looked through once, not after every command
     path = write_journey(folder, journey, storage)
     assert "ready to run" in call(folder, "validate", path).out
     assert call(folder, "validate", path, "--json").json()["is_valid"]
-    _first_run(folder, path, journey)
+    # A kill must reach the very process; all else reaches it through the quick one.
+    slow = (sys.executable, "-m", "trimtuner")
+    _first_run(folder, path, journey, slow if journey["interruption"] == "kill" else (str(quick),))
     _edit(path, lambda job: {**job, "budget": {**job["budget"], "trials": TRIALS}})
-    resumed = _redirected(folder, path)
+    resumed = _redirected(folder, path, quick)
     code = _expected(path)
     assert resumed.code == code, resumed
     assert code == OK or journey["failures"] != "none"
@@ -117,9 +119,9 @@ def _edit(path: Path, change) -> None:
 class Terminal:
     """``trimtuner run`` with a terminal of its own."""
 
-    def __init__(self, folder: Path, path: Path) -> None:
+    def __init__(self, folder: Path, path: Path, program: tuple[str, ...]) -> None:
         self._ours, theirs = pty.openpty()
-        command = [sys.executable, "-m", "trimtuner", "run", path.name]
+        command = [*program, "run", path.name]
         self.process = subprocess.Popen(command, cwd=folder, stdout=theirs, stderr=theirs, env=environment())
         os.close(theirs)
         self._shown: list[bytes] = []
@@ -147,8 +149,8 @@ def environment() -> dict[str, str]:
     return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TERM": "xterm", "COLUMNS": "120"}
 
 
-def _first_run(folder: Path, path: Path, journey: Journey) -> None:
-    run = Terminal(folder, path)
+def _first_run(folder: Path, path: Path, journey: Journey, program: tuple[str, ...]) -> None:
+    run = Terminal(folder, path, program)
     how = str(journey["interruption"])
     if how in ("interrupt", "twice", "kill"):
         _wait_for_trials(folder, path, run, 2)
@@ -194,8 +196,8 @@ def _edited(folder: Path, path: Path) -> None:
     path.write_text(before, encoding="utf-8")
 
 
-def _redirected(folder: Path, path: Path) -> Answer:
-    command = [sys.executable, "-m", "trimtuner", "run", path.name]
+def _redirected(folder: Path, path: Path, quick: Path) -> Answer:
+    command = [str(quick), "run", path.name]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment(), check=False)
     answer = Answer(("run",), done.returncode, done.stdout, done.stderr)
     for fault in FAULTS:
