@@ -9,6 +9,9 @@ AUDIT ?= online  # of make release; offline: where the package index does not te
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 export PYTHONDONTWRITEBYTECODE =  # tests start hundreds of processes; each would compile everything anew
 
+# Where tests work: in memory where there is room for it, since they wait for thousands of writes to reach the disk.
+ROOMY = $(shell [ "$$(df --output=avail --block-size=1G /dev/shm 2>/dev/null | tail -1)" -ge 4 ] 2>/dev/null && echo /dev/shm || echo /tmp)
+
 .PHONY: help demo test check unit soak bench peers docs dist release clean
 .DEFAULT_GOAL := help
 
@@ -28,7 +31,8 @@ check: $(VENV)/.dev  ## Format, lint, types, and the arrows between rooms.
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev  ## The test suite, without its long forms.
-	$(ONE_THREAD) $(BIN)/pytest -n 4 --dist loadgroup -m "not slow"  # four on two cores: tests of engines mostly wait
+	place=$$(mktemp -d $(ROOMY)/tt-XXXXXX) && trap 'rm -rf "$$place"' EXIT && \
+	TMPDIR=$$place $(ONE_THREAD) $(BIN)/pytest -n 4 --dist loadgroup -m "not slow"  # four on two cores: tests of engines mostly wait
 
 soak: $(VENV)/.dev  ## The long forms of the promises.
 	$(ONE_THREAD) $(BIN)/pytest -n 2 --dist loadgroup -m slow --timeout 3600
