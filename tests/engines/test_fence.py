@@ -323,7 +323,8 @@ def test_a_user_who_may_make_neither_has_tags_only() -> None:
 def test_a_user_with_a_delegated_group_has_a_group_below_it() -> None:
     if (own := fence._own_group()) is None or not os.access(own, os.W_OK):
         pytest.skip("this machine has no cgroup v2 that can be written to")
-    delegated = Path(own) / f"delegated-{os.getpid()}"
+    name = f"delegated-{os.getpid()}"  # others may have theirs
+    delegated = Path(own) / name
     delegated.mkdir()
     try:
         for path in (delegated, delegated / "cgroup.procs", delegated / "cgroup.subtree_control"):
@@ -331,9 +332,10 @@ def test_a_user_with_a_delegated_group_has_a_group_below_it() -> None:
         program = (
             "import os, subprocess; from trimtuner.engines.minding import fence; "
             f"open('{delegated}/cgroup.procs', 'w').write('0'); os.setgid(65534); os.setuid(65534); "
-            "one = fence.make(fence.Whose('study', 1, 1, '/nowhere')); "
+            f"one = fence.make(fence.Whose('{name}', 1, 1, '/nowhere/{name}')); "
             "sleep = subprocess.Popen(['/bin/sleep', '300'], env={}, preexec_fn=one.enter); "
-            "print(one.kind, len(fence.held_attempts()), one.kill(), sleep.wait(), one.kill())"
+            f"print(one.kind, sum(held.study == '{name}' for held in fence.held_attempts()), "
+            "one.kill(), sleep.wait(), one.kill())"
         )
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
         wait_until(lambda: not fence._is_populated(str(delegated)))

@@ -247,8 +247,10 @@ class TestRestarts:
 
     def test_a_server_that_is_down_is_waited_for(self, server, record):
         server.stop()
-        threading.Timer(0.5, server.start).start()
+        starting = threading.Timer(0.5, server.start)
+        starting.start()
         assert record.claim(trial(0), 0.5, "me")
+        starting.join()  # it may still be looking whether the server answers
 
     def test_a_server_that_stays_away_is_an_error_and_when_it_is_back_all_is_there(self, server, record):
         assert record.claim(trial(0), 0.5, "me")
