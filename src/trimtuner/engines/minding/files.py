@@ -106,9 +106,11 @@ class Folder:
         return LOCK in names and names.isdisjoint(_OF_MINDER)
 
     def make(self) -> None:
-        """Make it, unless it is there; what else has its name is put aside."""
+        """Make it, unless it is there; a file, link or pipe of its name is removed."""
         if not self.is_there():
-            _put_aside(self.path)
+            # Not renamed: another process may have made the folder by now, and that cannot be unlinked.
+            with suppress(FileNotFoundError, IsADirectoryError, PermissionError):
+                os.unlink(self.path)
             make_private_folder(self.path)
 
     def put(self, name: str, content: Mapping[str, object]) -> None:
