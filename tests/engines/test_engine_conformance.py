@@ -130,6 +130,16 @@ def test_a_command_that_ends_well_has_no_kind_of_failure_and_all_of_its_reports(
     assert 0 < seconds[0] <= seconds[-1] <= state.end.seconds  # none is later than the end, by whatever clock
 
 
+def test_each_report_has_the_time_at_which_it_came(running: Bench) -> None:
+    handle = running.start(running.launch("report_when_told", "2"))
+    for count in (1, 2):
+        with (running.path / "notes").open("a") as notes:
+            notes.write("go on\n")
+        wait_until(lambda count=count: len(running.engine.poll(handle).reports) == count)
+    first, second = (report.seconds for report in running.engine.poll(handle).reports)
+    assert 0 < first < second
+
+
 def test_a_report_is_seen_while_the_command_runs(bench: Bench) -> None:
     handle = bench.start(bench.launch("report_and_rest"))
     wait_until(lambda: len(bench.engine.poll(handle).reports) == 1)

@@ -27,6 +27,8 @@ class Attempt:
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
+        self._launch: LaunchRecord | None = None  # these two are written once: what was read once is not read again
+        self._begun: BegunRecord | None = None
         self._since: float | None = None  # when it began, or was first seen to run, by our clock
         self._seen_seconds = 0.0  # that it had run when it was last seen to
         self._beat = (0.0, time.monotonic())  # the last one, and since when it is that
@@ -37,11 +39,13 @@ class Attempt:
 
     def launch(self) -> LaunchRecord | None:
         """What was to be done."""
-        return cast("LaunchRecord | None", self.folder.get(files.LAUNCH))
+        self._launch = self._launch or cast("LaunchRecord | None", self.folder.get(files.LAUNCH))
+        return self._launch
 
     def begun(self) -> BegunRecord | None:
         """Which process minds it, if it ever came so far."""
-        return cast("BegunRecord | None", self.folder.get(files.BEGUN))
+        self._begun = self._begun or cast("BegunRecord | None", self.folder.get(files.BEGUN))
+        return self._begun
 
     def end(self) -> End | None:
         """How it ended, if that is written down."""
@@ -105,7 +109,7 @@ class Attempt:
         end = self.end()
         if end is not None:
             return end
-        if self.is_minded():
+        if self.folder.is_there() and self.is_minded():
             self.has_started()
             self._kill_if_overdue()
             return None
