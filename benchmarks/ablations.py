@@ -20,7 +20,7 @@ from trimtuner.engines.table import Table
 from trimtuner.models.gaussian_process import GaussianProcess
 from trimtuner.models.hyperparameters import MostLikely
 from trimtuner.models.kernels import log_basis, quadratic_basis
-from trimtuner.session.replay import LEVELS, replay
+from trimtuner.study.replay import LEVELS, replay
 from trimtuner.tuning.recipes import PROCESS, TRIMTUNER, VALUE, learning_trust, over_fractions
 
 UNITS = 20.0  # mean full runs, at which a search is cut off; also what one that does not settle counts

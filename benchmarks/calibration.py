@@ -34,11 +34,11 @@ from benchmarks.calibration_searches import (
 )
 from benchmarks.kept import PLOTS, Kept, options, ready_tables, run_missing, write_page
 from benchmarks.least_cost import BUDGET_UNITS as LEAST_COST_UNITS
+from benchmarks.papers.curves import percentile
+from benchmarks.papers.markdown import median_and_worse, number, percent, picture, table
+from benchmarks.papers.plots import COLOURS, MARKERS, _figure, _legend, _save, require_matplotlib
 from trimtuner.arrays import Floats
 from trimtuner.errors import InputError
-from trimtuner.front.bench.curves import percentile
-from trimtuner.front.bench.markdown import median_and_worse, number, percent, picture, table
-from trimtuner.front.bench.plots import COLOURS, MARKERS, _figure, _legend, _save, require_matplotlib
 
 PAGE, PLOT = "calibration.md", "calibration.png"
 PROBLEMS = {

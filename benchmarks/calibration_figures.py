@@ -12,8 +12,8 @@ from scipy.special import ndtri
 
 from benchmarks.calibration_searches import COLUMNS, COST_GOAL, Search
 from benchmarks.kept import Kept, load_table, unit_of
+from benchmarks.papers.curves import percentile
 from trimtuner.arrays import Booleans, Floats
-from trimtuner.front.bench.curves import percentile
 
 EDGES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)  # of P(feasible)
 RESAMPLES = 1000

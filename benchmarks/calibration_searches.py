@@ -24,7 +24,7 @@ from trimtuner.engines.table import Cell, Table
 from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.history import History
 from trimtuner.problem.problem import COST, Problem
-from trimtuner.session.study import Study
+from trimtuner.study.study import Study
 from trimtuner.tuning import tuner
 from trimtuner.tuning.recipes import recipe_named
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.browser import browser, dashboard
 from benchmarks.made_up_job import fill_record, write_job
-from trimtuner.front.report import write_report
-from trimtuner.front.studies import JobStudy
+from trimtuner.commands.report import write_report
+from trimtuner.jobs.studies import JobStudy
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

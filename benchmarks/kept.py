@@ -18,12 +18,12 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from benchmarks.papers.cache import ends_with_newline
+from benchmarks.papers.jobs import digest
+from benchmarks.papers.runner import progress, workers
 from trimtuner import __version__
 from trimtuner.engines.table import Table, known_tables
 from trimtuner.errors import InputError
-from trimtuner.front.bench.cache import ends_with_newline
-from trimtuner.front.bench.jobs import digest
-from trimtuner.front.bench.runner import progress, workers
 from trimtuner.problem.problem import Constraint
 from trimtuner.tuning.recipes import recipe_named
 

@@ -27,16 +27,16 @@ from benchmarks.kept import (
     unit_of,
     write_page,
 )
+from benchmarks.papers.curves import Axis, median, normalised_cost, settled, share_or_zero, steps
+from benchmarks.papers.jobs import CNN, RNN
+from benchmarks.papers.markdown import median_and_worse, number, picture, table
+from benchmarks.papers.plots import Curve, Panel, draw_panels, require_matplotlib
+from benchmarks.papers.searches import LEAST_ACCURACY, MOST_SECONDS, Trace
 from trimtuner.arrays import Floats
 from trimtuner.engines.table import Table
 from trimtuner.errors import InputError
-from trimtuner.front.bench.curves import Axis, median, normalised_cost, settled, share_or_zero, steps
-from trimtuner.front.bench.jobs import CNN, RNN
-from trimtuner.front.bench.markdown import median_and_worse, number, picture, table
-from trimtuner.front.bench.plots import Curve, Panel, draw_panels, require_matplotlib
-from trimtuner.front.bench.searches import LEAST_ACCURACY, MOST_SECONDS, Trace
 from trimtuner.problem.problem import COST, TIME, Constraint
-from trimtuner.session.replay import replay
+from trimtuner.study.replay import replay
 
 PAGE = "least-cost.md"
 BUDGET_UNITS = 10.0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trimtuner.front.studies import JobStudy
+from trimtuner.jobs.studies import JobStudy
 from trimtuner.problem.history import Measurement, Outcome, Trial
 from trimtuner.records import Owner
 from trimtuner.records.change import Change

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.hard_jobs import make_job
+from benchmarks.papers.plots import COLOURS, _plain_ticks, _save, require_matplotlib
 from trimtuner.arrays import Floats, Positions
 from trimtuner.decisions.belief import Belief, Places
 from trimtuner.decisions.filters import ClimbAsEarned, ScoreOf
@@ -23,12 +24,11 @@ from trimtuner.decisions.insurance import Insured
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.decisions.value import ValueOfRecommendation
 from trimtuner.engines.table import Table
-from trimtuner.front.bench.plots import COLOURS, _plain_ticks, _save, require_matplotlib
 from trimtuner.models.gaussian_process import ProcessPosterior
 from trimtuner.models.kernels import FractionKernel, FractionWalk, Kernel, Matern52, Sum, log_basis
 from trimtuner.models.targets import Logit
 from trimtuner.problem.expressions import Value
-from trimtuner.session.replay import Moment, Run, replay
+from trimtuner.study.replay import Moment, Run, replay
 from trimtuner.tuning.recipes import TRIMTUNER
 
 if TYPE_CHECKING:

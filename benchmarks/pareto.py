@@ -33,7 +33,7 @@ from trimtuner.decisions.front import undominated
 from trimtuner.engines.table import ConfigurationKey, Table
 from trimtuner.errors import NoAnswer, SearchOver
 from trimtuner.problem.problem import COST
-from trimtuner.session.replay import tell_from_table
+from trimtuner.study.replay import tell_from_table
 
 MARKS = (1.0, 2.0, 4.0, 8.0)  # mean full-data runs
 LIMITS = 25

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import argparse
 
+from trimtuner.commands.replay import Request, run_replays, summarise, text_of
 from trimtuner.engines.table import known_tables
-from trimtuner.front.replay import Request, run_replays, summarise, text_of
 
 PAPER_METHODS = ("trimtuner-dt", "trimtuner-gp")
 FIRST_SEED = 4000

@@ -25,9 +25,9 @@ from trimtuner.engines.ray.settings import RaySettings
 from trimtuner.engines.ray.surroundings import TOKEN_FILE, prepare_to_start
 from trimtuner.problem.history import Trial
 from trimtuner.problem.problem import Problem
-from trimtuner.session.driver import Driver, Happening
-from trimtuner.session.memory import Recorded
-from trimtuner.session.study import Study
+from trimtuner.study.driver import Driver, Happening
+from trimtuner.study.memory import Recorded
+from trimtuner.study.study import Study
 from trimtuner.tuning.recipes import recipe_named
 
 TRIALS, PARALLEL, ROUNDS = 200, 8, 3

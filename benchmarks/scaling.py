@@ -22,9 +22,9 @@ from trimtuner.engines.protocol import End, Launch, Report
 from trimtuner.engines.replay.engine import ReplayEngine
 from trimtuner.engines.replay.script import Script
 from trimtuner.problem.problem import Problem
-from trimtuner.session.driver import Driver
-from trimtuner.session.memory import Recorded
-from trimtuner.session.study import Study
+from trimtuner.study.driver import Driver
+from trimtuner.study.memory import Recorded
+from trimtuner.study.study import Study
 from trimtuner.tuning.recipes import recipe_named
 
 DEFAULT, TREES = "trimtuner (default)", "trees, CEA 10 %"

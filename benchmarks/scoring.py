@@ -9,7 +9,7 @@ from trimtuner.engines.table import Cell, Table
 from trimtuner.errors import InputError
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import Constraint
-from trimtuner.session.replay import Run
+from trimtuner.study.replay import Run
 
 
 def constrained_value(value: float, metrics: Mapping[str, float], constraints: tuple[Constraint, ...]) -> float:

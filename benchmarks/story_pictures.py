@@ -31,9 +31,9 @@ from benchmarks.method_pictures import (
     _word,
     search,
 )
+from benchmarks.papers.plots import COLOURS, _save, require_matplotlib
 from trimtuner.decisions.belief import Belief, Places
 from trimtuner.engines.table import Table
-from trimtuner.front.bench.plots import COLOURS, _save, require_matplotlib
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import Constraint
 

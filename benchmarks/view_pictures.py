@@ -14,8 +14,8 @@ from PIL import Image
 from benchmarks.browser import browser, dashboard
 from benchmarks.dashboard import until
 from benchmarks.made_up_job import write_job
-from trimtuner.front.report import write_report
-from trimtuner.front.studies import JobStudy
+from trimtuner.commands.report import write_report
+from trimtuner.jobs.studies import JobStudy
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -32,8 +32,8 @@ from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import Measurement, Trial
 from trimtuner.problem.problem import COST, TIME
 from trimtuner.problem.space import Space
-from trimtuner.session.replay import replay, tell_from_table
-from trimtuner.session.study import Study
+from trimtuner.study.replay import replay, tell_from_table
+from trimtuner.study.study import Study
 from trimtuner.tuning.recipes import TRIMTUNER
 
 UNITS = 20.0  # mean full runs, at which a search is cut off; also what one that does not settle counts

@@ -21,11 +21,11 @@ from importlib import import_module
 from pathlib import Path
 
 _PREPARED = (
-    "trimtuner.front.cli",
-    "trimtuner.front.jobfile.validation",
-    "trimtuner.front.look",
-    "trimtuner.front.report",
-    "trimtuner.front.running",
+    "trimtuner.commands.cli",
+    "trimtuner.jobs.validation",
+    "trimtuner.commands.look",
+    "trimtuner.commands.report",
+    "trimtuner.commands.running",
     "sqlalchemy.dialects.sqlite",
     "pydantic.type_adapter",  # by the library of the command line, when it is first used
 )
@@ -114,6 +114,6 @@ def _received(connection: socket.socket, size: int) -> bytes:
 
 if __name__ == "__main__":
     serve(sys.argv[1])
-    from trimtuner.front.cli import main
+    from trimtuner.commands.cli import main
 
     main()

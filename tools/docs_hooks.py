@@ -21,8 +21,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from reference_pages import command_line_page, job_file_page  # noqa: E402
 
-from trimtuner.front.jobfile.schema import schema_text  # noqa: E402
-from trimtuner.front.jobfile.starter import SCHEMA_FILE  # noqa: E402
+from trimtuner.jobs.schema import schema_text  # noqa: E402
+from trimtuner.jobs.starter import SCHEMA_FILE  # noqa: E402
 
 # Files at the root of the repository that are pages of the site.
 ROOT_PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security-policy.md"}

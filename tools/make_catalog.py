@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from trimtuner.front.catalog.azure_sizes import size_named
-from trimtuner.front.catalog.gcp_types import MACHINE_TYPES
+from trimtuner.commands.catalog.azure_sizes import size_named
+from trimtuner.commands.catalog.gcp_types import MACHINE_TYPES
 from trimtuner.problem.catalog import COLUMNS
 
 FOLDER = Path(__file__).parents[1] / "src/trimtuner/problem/prices"

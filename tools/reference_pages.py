@@ -18,16 +18,16 @@ from typing import Protocol, get_args, get_type_hints
 
 from typer.main import get_command
 
-from trimtuner.front.cli import EXIT_BAD_INPUT, EXIT_NO_ANSWER, app
-from trimtuner.front.jobfile.engine_section import ENGINE_KEYS
-from trimtuner.front.jobfile.job import Json
-from trimtuner.front.jobfile.schema import job_schema
-from trimtuner.front.jobfile.schema_engine import COMMON_KEYS
-from trimtuner.front.jobfile.schema_kinds import Schema
-from trimtuner.front.jobfile.schema_search import options_of
-from trimtuner.front.jobfile.starter import SCHEMA_FILE
-from trimtuner.front.jobfile.tree import plain_scalar
-from trimtuner.front.running import EXIT_INTERRUPTED
+from trimtuner.commands.cli import EXIT_BAD_INPUT, EXIT_NO_ANSWER, app
+from trimtuner.commands.running import EXIT_INTERRUPTED
+from trimtuner.jobs.engine_section import ENGINE_KEYS
+from trimtuner.jobs.job import Json
+from trimtuner.jobs.schema import job_schema
+from trimtuner.jobs.schema_engine import COMMON_KEYS
+from trimtuner.jobs.schema_kinds import Schema
+from trimtuner.jobs.schema_search import options_of
+from trimtuner.jobs.starter import SCHEMA_FILE
+from trimtuner.jobs.tree import plain_scalar
 from trimtuner.problem.catalog import LEAST_AMOUNT
 from trimtuner.tuning.recipes import METHODS
 

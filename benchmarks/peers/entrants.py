@@ -14,7 +14,7 @@ from benchmarks.peers import ours
 from benchmarks.peers.search import search
 from benchmarks.variants import Variant
 from trimtuner.errors import InputError
-from trimtuner.session.replay import Run
+from trimtuner.study.replay import Run
 
 HERE = Path(__file__).parent
 DECIDING_ROOMS = ("decisions", "models", "problem", "session", "tuning")  # of our package: what a search depends on

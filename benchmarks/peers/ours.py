@@ -9,7 +9,7 @@ from __future__ import annotations
 from benchmarks.peers.search import BUDGET_UNITS
 from benchmarks.scoring import Scorer
 from benchmarks.variants import Variant
-from trimtuner.session.replay import Run, replay
+from trimtuner.study.replay import Run, replay
 
 
 def search_with(method: str, variant: Variant, seed: int, trials: int) -> Run:

@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.kept import PLOTS, write_page
+from benchmarks.papers.curves import Axis, median, percentile, settled, share_of_best, steps
+from benchmarks.papers.markdown import number, picture, table
+from benchmarks.papers.plots import Curve, Panel, draw_panels
+from benchmarks.papers.searches import Trace
 from benchmarks.peers.entrants import ENTRANTS, Entrant
 from benchmarks.peers.search import BUDGET_UNITS, RULES
 from benchmarks.peers.store import Finished
 from benchmarks.variants import PLAIN, VARIANTS
-from trimtuner.front.bench.curves import Axis, median, percentile, settled, share_of_best, steps
-from trimtuner.front.bench.markdown import number, picture, table
-from trimtuner.front.bench.plots import Curve, Panel, draw_panels
-from trimtuner.front.bench.searches import Trace
-from trimtuner.session.replay import LEVELS
+from trimtuner.study.replay import LEVELS
 
 FILE = "peers.md"
 WORSE = 90.0  # the percentile over seeds that is shown beside the median

@@ -12,7 +12,7 @@ from benchmarks.peers.job import Job, Outcome, Proposal
 from benchmarks.peers.peer import FULL, MakePeer, Peer, Record
 from benchmarks.scoring import Scorer
 from benchmarks.variants import Variant
-from trimtuner.session.replay import Moment, Run
+from trimtuner.study.replay import Moment, Run
 
 BUDGET_UNITS = 20.0  # of the mean price of a full-data run
 MOST_REPEATS = 50

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from benchmarks.kept import Columns, load_table, unit_of
+from benchmarks.papers.searches import Trace
 from benchmarks.peers.entrants import entrant_named
 from benchmarks.variants import make_variant
-from trimtuner.front.bench.searches import Trace
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trimtuner.problem.space import Space
     from trimtuner.problem.vms import VM, Spot
     from trimtuner.reporting import report
-    from trimtuner.session.study import Study
+    from trimtuner.study.study import Study
     from trimtuner.tuning.front import Front
     from trimtuner.tuning.recommendation import Estimate, Recommendation
 
@@ -43,7 +43,7 @@ _HOMES = {
     "SearchOver": "errors",
     "Space": "problem.space",
     "Spot": "problem.vms",
-    "Study": "session.study",
+    "Study": "study.study",
     "Trial": "problem.history",
     "TrimTunerError": "errors",
     "report": "reporting",

@@ -1,5 +1,5 @@
 """``python -m trimtuner``."""
 
-from trimtuner.front.cli import main
+from trimtuner.commands.cli import main
 
 main()

@@ -17,8 +17,8 @@ from under_test import RUNNING_COMMANDS, SECRET, UnderTest, parameters
 
 from trimtuner.engines.minding import attempt, files
 from trimtuner.engines.minding.metrics import MOST_NAMES
-from trimtuner.engines.protocol import TIMEOUT, Engine, Launch, Machines, State
-from trimtuner.front.subjects import log_tail
+from trimtuner.engines.protocol import TIMEOUT, AttemptState, Engine, Launch, Machines
+from trimtuner.jobs.subjects import log_tail
 from waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local engine needs Linux")
@@ -53,11 +53,11 @@ class Bench:
         command = (sys.executable, *words)
         return Launch(self.study, trial, 1, command, place, work, environment, (), limit, machines=Machines("small"))
 
-    def attack(self, name: str) -> State:
+    def attack(self, name: str) -> AttemptState:
         handle = self.engine.start(self.launch(1, str(HOSTILE / f"{name}.py"), limit=LIMIT_SECONDS))
         return self.end(handle)
 
-    def end(self, handle: str) -> State:
+    def end(self, handle: str) -> AttemptState:
         wait_until(lambda: self.engine.poll(handle).end is not None)
         state = self.engine.poll(handle)
         self.engine.forget(handle)

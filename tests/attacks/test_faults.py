@@ -11,7 +11,7 @@ from checking import accuracy_of, broken_promises, broken_promises_at_rest, proc
 
 from trimtuner.problem.history import Measurement, Outcome, Trial
 from trimtuner.records import Record, Records
-from trimtuner.session.owners import this_process
+from trimtuner.study.owners import this_process
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local engine needs Linux")
 

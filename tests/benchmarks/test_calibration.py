@@ -29,7 +29,7 @@ from benchmarks.calibration_searches import (
 from benchmarks.kept import Kept, load_table, unit_of
 from benchmarks.least_cost import scenarios_of
 from trimtuner.decisions.stopping import NotWorthItsPrice, Stop
-from trimtuner.session.replay import replay
+from trimtuner.study.replay import replay
 from trimtuner.tuning import tuner
 from trimtuner.tuning.recipes import recipe_named
 from trimtuner.tuning.recommendation import recommendation_from

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from benchmarks.kept import Kept, unit_of
+from benchmarks.papers.searches import Trace
 from benchmarks.peers.__main__ import main
 from benchmarks.peers.control import SCREENED, RandomSmall
 from benchmarks.peers.entrants import ENTRANTS, entrant_named
@@ -16,8 +17,7 @@ from benchmarks.peers.search import BUDGET_UNITS, MOST_REPEATS, search
 from benchmarks.peers.store import Finished, Search, read_finished, run_one
 from benchmarks.variants import make_variant
 from trimtuner.engines.table import Table
-from trimtuner.front.bench.searches import Trace
-from trimtuner.session.replay import replay
+from trimtuner.study.replay import replay
 
 DESCRIPTION = {
     "configuration": {"lr": "lr", "kind": "kind", "same": "same"},

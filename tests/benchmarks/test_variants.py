@@ -8,7 +8,7 @@ from benchmarks.variants import VARIANTS, make_variant
 from trimtuner.engines.table import Table
 from trimtuner.errors import InputError
 from trimtuner.problem.problem import Constraint
-from trimtuner.session.replay import replay
+from trimtuner.study.replay import replay
 
 
 @pytest.fixture(scope="module")

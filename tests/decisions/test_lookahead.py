@@ -33,7 +33,7 @@ from trimtuner.decisions.lookahead import Lookahead
 from trimtuner.decisions.value import ValueOfRecommendation
 from trimtuner.errors import SearchOver
 from trimtuner.problem.space import Space
-from trimtuner.session.study import Study
+from trimtuner.study.study import Study
 from trimtuner.tuning.recipes import lynceus, nephele
 
 OUTSIDE = -1.0

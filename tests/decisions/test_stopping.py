@@ -40,7 +40,7 @@ from trimtuner.decisions.value import ValueOfRecommendation, value_of_knowing_ev
 from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.history import Outcome
 from trimtuner.problem.space import Space
-from trimtuner.session.study import Study
+from trimtuner.study.study import Study
 
 NOTHING_YET = history_of()
 seeds = st.integers(0, 10_000)

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from trimtuner.errors import InputError
-from trimtuner.front.jobfile.load import load_job
+from trimtuner.jobs.load import load_job
 
 # What a fragment is laid over on a page that has no job file.
 MINIMAL = """

@@ -32,7 +32,7 @@ from trimtuner.engines.aws.engine import AwsEngine
 from trimtuner.engines.aws.pace import Pace
 from trimtuner.engines.aws.settings import AwsSettings
 from trimtuner.engines.minding import files, processes
-from trimtuner.engines.protocol import EngineTrouble, Launch, Machines, State
+from trimtuner.engines.protocol import AttemptState, EngineTrouble, Launch, Machines
 from waiting import wait_until
 
 pytestmark = [
@@ -97,28 +97,28 @@ class Bench:
         return sum([self.study] in fields.values() for fields in self.requests("DescribeInstances"))
 
 
-def end_of(engine: AwsEngine, handle: str) -> State:
+def end_of(engine: AwsEngine, handle: str) -> AttemptState:
     """Its last state; trouble on the way is borne, as a driver bears it."""
-    seen: list[State | str] = []
+    seen: list[AttemptState | str] = []
     wait_until(lambda: seen.append(state_or_trouble(engine, handle)) or getattr(seen[-1], "end", None))
     return seen[-1]
 
 
 def trouble_of(engine: AwsEngine, handle: str) -> str:
     """What is in the way, as soon as something is."""
-    seen: list[State | str] = []
+    seen: list[AttemptState | str] = []
     wait_until(lambda: seen.append(state_or_trouble(engine, handle)) or isinstance(seen[-1], str))
     return seen[-1]
 
 
-def state_or_trouble(engine: AwsEngine, handle: str) -> State | str:
+def state_or_trouble(engine: AwsEngine, handle: str) -> AttemptState | str:
     try:
         return engine.poll(handle)
     except EngineTrouble as trouble:
         return str(trouble)
 
 
-def kind_and_detail(state: State) -> tuple[str | None, str]:
+def kind_and_detail(state: AttemptState) -> tuple[str | None, str]:
     assert state.end is not None
     return state.end.kind, state.end.detail
 

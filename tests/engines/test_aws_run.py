@@ -19,9 +19,9 @@ pytest.importorskip("moto", reason="moto is not installed; install trimtuner[dev
 from aws_under_test import IMAGE, REGION
 from mock_cloud import MockCloud, tags_of
 
+from trimtuner.commands.look import Look
 from trimtuner.engines.minding import processes
-from trimtuner.front.look import Look
-from trimtuner.front.studies import JobStudy
+from trimtuner.jobs.studies import JobStudy
 from waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = [

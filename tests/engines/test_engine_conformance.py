@@ -23,7 +23,7 @@ import pytest
 from under_test import ALL, RUNNING_COMMANDS, UnderTest, parameters
 
 from trimtuner.engines import protocol
-from trimtuner.engines.protocol import Engine, Launch, Machines, State
+from trimtuner.engines.protocol import AttemptState, Engine, Launch, Machines
 from waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local engine needs Linux")
@@ -63,11 +63,11 @@ class Bench:
         self.handles.append(handle)
         return handle
 
-    def end(self, handle: str) -> State:
+    def end(self, handle: str) -> AttemptState:
         wait_until(lambda: self.engine.poll(handle).end is not None)
         return self.engine.poll(handle)
 
-    def run(self, launch: Launch) -> State:
+    def run(self, launch: Launch) -> AttemptState:
         return self.end(self.start(launch))
 
     def notes(self) -> list[str]:
@@ -167,7 +167,7 @@ def test_a_signal_is_told_apart(bench: Bench) -> None:
     assert str(int(signal.SIGKILL)) in end.detail
 
 
-def run_over_its_limit(bench: Bench, deed: str) -> tuple[float, State]:
+def run_over_its_limit(bench: Bench, deed: str) -> tuple[float, AttemptState]:
     """Its limit, and how it ended; one that is over before the command knows what to do then is no trial of it."""
     for trial, limit in enumerate((0.3, 3.0, 30.0)):
         state = bench.run(bench.launch(deed, limit=limit, trial=trial))

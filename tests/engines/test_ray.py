@@ -26,15 +26,15 @@ from ray._private.node import Node
 from ray.util import placement_group_table
 from ray_under_test import SmallCluster
 
+from trimtuner.commands.look import Look
 from trimtuner.engines import protocol
 from trimtuner.engines.minding import processes
-from trimtuner.engines.protocol import Engine, Launch, Machines, State, reap
+from trimtuner.engines.protocol import AttemptState, Engine, Launch, Machines, reap
 from trimtuner.engines.ray.keepers import NAMESPACE, Keepers
 from trimtuner.engines.ray.own import TAG
 from trimtuner.engines.ray.surroundings import AUTHENTICATION, TOKEN_FILE
 from trimtuner.errors import InputError
-from trimtuner.front.look import Look
-from trimtuner.front.studies import JobStudy
+from trimtuner.jobs.studies import JobStudy
 from waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.xdist_group("ray")
@@ -104,7 +104,7 @@ def place(ray_cluster: SmallCluster, tmp_path: Path) -> Iterator[Place]:
     made.close()
 
 
-def end_of(engine: Engine, handle: str) -> State:
+def end_of(engine: Engine, handle: str) -> AttemptState:
     wait_until(lambda: engine.poll(handle).end is not None)
     return engine.poll(handle)
 

@@ -26,12 +26,12 @@ import pytest
 
 from journeys.choices import Journey, has_prices
 from journeys.making import TRIALS, TRIALS_BEFORE, write_journey
+from trimtuner.commands.cli import main
+from trimtuner.commands.dashboard import renderer
+from trimtuner.commands.dashboard.app import Dashboard
+from trimtuner.commands.look import Look
 from trimtuner.errors import NoAnswer, TrimTunerError
-from trimtuner.front.cli import main
-from trimtuner.front.dashboard import renderer
-from trimtuner.front.dashboard.app import Dashboard
-from trimtuner.front.look import Look
-from trimtuner.front.studies import JobStudy
+from trimtuner.jobs.studies import JobStudy
 from trimtuner.problem.history import History
 from trimtuner.tuning import tuner
 from trimtuner.views.catalogue import DRAWN, VIEWS

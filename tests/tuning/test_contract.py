@@ -25,7 +25,7 @@ from trimtuner.problem.parameters import Choice, Float
 from trimtuner.problem.problem import Problem
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 from trimtuner.problem.space import Space
-from trimtuner.session.study import Study
+from trimtuner.study.study import Study
 from trimtuner.tuning.recipe import Tests
 from trimtuner.tuning.recipes import METHODS, recipe_named
 from trimtuner.tuning.tuner import ask, believe, recommend

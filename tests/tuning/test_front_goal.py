@@ -9,7 +9,7 @@ import trimtuner as tt
 from decisions.fakes import KnownSurrogate, gaussian_of_times, gaussian_over, history_of, problem_of, ran, space_of
 from trimtuner.decisions.stopping import Stop
 from trimtuner.problem.history import History
-from trimtuner.session.definition import definition_of
+from trimtuner.study.definition import definition_of
 from trimtuner.tuning import tuner
 from trimtuner.tuning.front import Front, price_sought
 from trimtuner.tuning.recipes import METHODS, TRIMTUNER, recipe_named

@@ -13,10 +13,10 @@ import math
 import pytest
 
 import trimtuner as tt
-from trimtuner.front.jobfile.definition import definition_of as definition_of_job
-from trimtuner.front.jobfile.load import load_job
+from trimtuner.jobs.definition import definition_of as definition_of_job
+from trimtuner.jobs.load import load_job
 from trimtuner.problem.problem import Problem
-from trimtuner.session.definition import definition_of
+from trimtuner.study.definition import definition_of
 
 
 def space_with(rate):

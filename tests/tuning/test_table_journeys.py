@@ -8,7 +8,7 @@ import pytest
 
 from trimtuner.engines.table import Table
 from trimtuner.problem.problem import Constraint
-from trimtuner.session.replay import replay
+from trimtuner.study.replay import replay
 from trimtuner.tuning.recipes import METHODS
 
 TABLES = ["cnn", "rnn"]

@@ -8,13 +8,13 @@ import trimtuner as tt
 from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_of_times, gaussian_over, history_of, problem_of, ran
 from trimtuner.problem.history import History
 from trimtuner.records import Attempt
+from trimtuner.state import Limits, Money, StudyState
 from trimtuner.tuning.recipes import recipe_named
-from trimtuner.views.subject import Limits, Money, Subject
 
 HOSTILE = "<script>alert('x')</script>\"'&`|*"
 
 
-def subject_of(problem, history=History(), belief=None, **changes) -> Subject:  # noqa: B008  (a frozen value)
+def subject_of(problem, history=History(), belief=None, **changes) -> StudyState:  # noqa: B008  (a frozen value)
     """A study of the default method, with the belief that is given."""
     settings = {
         "name": "shown",
@@ -24,10 +24,10 @@ def subject_of(problem, history=History(), belief=None, **changes) -> Subject:  
         "money": Money(problem.budget, history.spent, 0.0),
         "known": belief,
     }
-    return Subject(problem=problem, history=history, **{**settings, **changes})
+    return StudyState(problem=problem, history=history, **{**settings, **changes})
 
 
-def known_subject(space, scores, seconds, *constraints, outcomes=(), **changes) -> Subject:
+def known_subject(space, scores, seconds, *constraints, outcomes=(), **changes) -> StudyState:
     """A study whose model is sure of the score and of the time at every place of the space."""
     goal = {name: changes.pop(name) for name in ("maximize", "minimize", "budget") if name in changes}
     problem = problem_of(space, *constraints, **goal)
@@ -44,7 +44,7 @@ def attempt(trial, asked, started, ended, usd=0.1, number=1, failed=None, reserv
     return Attempt(trial, number, asked, started, ended, failed, reserve, usd if ended is not None else None)
 
 
-def real_subject(trials=12, **changes) -> Subject:
+def real_subject(trials=12, **changes) -> StudyState:
     """A study that really searched two kinds of machines, with a failure, a pre-emption, and one trial running."""
     vms = {"small": tt.VM(2, 4, 0.1), "large": tt.VM(8, 16, 0.4)}
     cloud = tt.Cloud(vms, vm_count=[1, 2])

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from trimtuner.state import StudyState
 from trimtuner.views import catalogue, document, markdown, notebook
-from trimtuner.views.subject import Subject
 from views.showing import real_subject
 
 
@@ -13,7 +13,7 @@ class BrokenError(RuntimeError):
     """A fault of ours."""
 
 
-def breaks(_subject: Subject) -> None:
+def breaks(_subject: StudyState) -> None:
     raise BrokenError("<b>no</b> such thing")
 
 

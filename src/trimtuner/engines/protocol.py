@@ -84,7 +84,7 @@ class End:
 
 
 @dataclass(frozen=True)
-class State:
+class AttemptState:
     """How an attempt goes."""
 
     reports: tuple[Report, ...]
@@ -118,7 +118,7 @@ class Engine(Protocol):
         It is never started a second time: one that cannot be seen from here is told as lost.
         """
 
-    def poll(self, handle: str) -> State:
+    def poll(self, handle: str) -> AttemptState:
         """How it goes; never waits."""
 
     def stop(self, handle: str) -> None:

@@ -15,7 +15,7 @@ from trimtuner.integrations.written import read_trial, write_trial
 from trimtuner.problem.history import PREEMPTED, History, Trial
 from trimtuner.problem.problem import COST, TIME
 from trimtuner.problem.space import Space
-from trimtuner.session.study import Study
+from trimtuner.study.study import Study
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recommendation import Recommendation
 

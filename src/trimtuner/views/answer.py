@@ -11,9 +11,9 @@ import numpy as np
 from trimtuner.decisions.belief import Belief
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME
+from trimtuner.state import StudyState
 from trimtuner.tuning.front import outline_named
 from trimtuner.tuning.recommendation import Recommendation, recommendation_from
-from trimtuner.views.subject import Subject
 from trimtuner.views.tradeoff import FEASIBLE
 from trimtuner.views.words import chance, count_of, metric, share
 
@@ -41,7 +41,7 @@ class Answers:
     beside: str = "runner-up"  # what the second is called
 
 
-def answers(subject: Subject) -> Answers:
+def answers(subject: StudyState) -> Answers:
     """The view."""
     belief, target = subject.belief, subject.recommended_target
     if belief is None or target is None or subject.recommendation is None:
@@ -53,7 +53,7 @@ def answers(subject: Subject) -> Answers:
     return Answers(best, runner_up, tuple(_why(subject, belief, best, runner_up)), beside)
 
 
-def _answer(subject: Subject, found: Recommendation) -> Answer:
+def _answer(subject: StudyState, found: Recommendation) -> Answer:
     words = None if subject.command_of is None else subject.command_of(found.config, found.fraction)
     return Answer(
         config=dict(found.config),
@@ -73,7 +73,7 @@ def _runner_up(belief: Belief, target: int) -> int | None:
     return int(others[np.argmax(score[others])]) if len(others) else None
 
 
-def _neighbour(subject: Subject, belief: Belief, target: int) -> int | None:
+def _neighbour(subject: StudyState, belief: Belief, target: int) -> int | None:
     """The next better on the front; where there is none, the next cheaper."""
     front = outline_named(subject.recipe, belief)
     targets = [] if front is None else front.targets.tolist()
@@ -83,7 +83,7 @@ def _neighbour(subject: Subject, belief: Belief, target: int) -> int | None:
     return int(targets[place + 1] if place + 1 < len(targets) else targets[place - 1])
 
 
-def _why(subject: Subject, belief: Belief, best: Answer, runner_up: Answer | None) -> list[str]:
+def _why(subject: StudyState, belief: Belief, best: Answer, runner_up: Answer | None) -> list[str]:
     goal = subject.problem.goal
     verb = "highest" if goal.sign > 0 else "lowest"
     count = len({int(one) for one in belief.targets.positions})
@@ -107,7 +107,7 @@ def _why(subject: Subject, belief: Belief, best: Answer, runner_up: Answer | Non
     return lines
 
 
-def _evidence(subject: Subject, best: Answer) -> str:
+def _evidence(subject: StudyState, best: Answer) -> str:
     own = sorted({m.fraction for m in subject.history.measurements if dict(m.configuration) == best.config})
     if best.is_measured:
         return f"It was measured on {share(best.fraction)} of the data: its figures are measurements."

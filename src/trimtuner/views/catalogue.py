@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from trimtuner.state import StudyState
 from trimtuner.views import sections
 from trimtuner.views.curves import curves
 from trimtuner.views.drawing.choice import curves_picture, machines_picture, tradeoff_picture
@@ -16,7 +17,6 @@ from trimtuner.views.machines import NO_MACHINES, machines
 from trimtuner.views.markup import sentences
 from trimtuner.views.progress import progress
 from trimtuner.views.spend import spend
-from trimtuner.views.subject import Subject
 from trimtuner.views.tradeoff import NOTHING_TO_TRADE, tradeoff
 from trimtuner.views.trial_table import trials_section
 from trimtuner.views.trials import timeline
@@ -34,11 +34,11 @@ class View:
     name: str
     title: str
     effort: Effort
-    render: Callable[[Subject], str]
-    pictures: Callable[[Subject], dict[str, str]]
+    render: Callable[[StudyState], str]
+    pictures: Callable[[StudyState], dict[str, str]]
     nothing: str = "There is nothing to draw yet."  # where a model is at hand, and still there is no picture
 
-    def html(self, subject: Subject) -> str:
+    def html(self, subject: StudyState) -> str:
         """The view, or why it cannot be shown: one that fails takes nothing else with it."""
         try:
             return self.render(subject)
@@ -46,12 +46,12 @@ class View:
             return sentences(words_instead(error))
 
 
-def _spend(subject: Subject) -> dict[str, str]:
+def _spend(subject: StudyState) -> dict[str, str]:
     view = spend(subject)
     return {"spend": spend_over_time(view) if view.money.spent and len(view.steps) > 1 else spend_bar(view)}
 
 
-def _progress(subject: Subject) -> dict[str, str]:
+def _progress(subject: StudyState) -> dict[str, str]:
     view = progress(subject)
     if not view.moments:
         return {}
@@ -59,16 +59,16 @@ def _progress(subject: Subject) -> dict[str, str]:
     return {"progress": draw(view, subject.problem.goal)}
 
 
-def _tradeoff(subject: Subject) -> dict[str, str]:
+def _tradeoff(subject: StudyState) -> dict[str, str]:
     view = tradeoff(subject)
     return {} if view is None else {"tradeoff": tradeoff_picture(view)}
 
 
-def _curves(subject: Subject) -> dict[str, str]:
+def _curves(subject: StudyState) -> dict[str, str]:
     return {_numbered("curves", view.metric, place): curves_picture(view) for place, view in enumerate(curves(subject))}
 
 
-def _machines(subject: Subject) -> dict[str, str]:
+def _machines(subject: StudyState) -> dict[str, str]:
     view = machines(subject)
     markets = () if view is None else view.markets
     return {
@@ -78,24 +78,24 @@ def _machines(subject: Subject) -> dict[str, str]:
     }
 
 
-def _timeline(subject: Subject) -> dict[str, str]:
+def _timeline(subject: StudyState) -> dict[str, str]:
     bars = timeline(subject)
     return {"timeline": timeline_picture(bars)} if bars else {}
 
 
-def _importance(subject: Subject) -> dict[str, str]:
+def _importance(subject: StudyState) -> dict[str, str]:
     found = importance(subject)
     return {"importance": importance_picture(found)} if found else {}
 
 
-def _trust(subject: Subject) -> dict[str, str]:
+def _trust(subject: StudyState) -> dict[str, str]:
     return {
         _numbered("trust", name, place): checks_picture(name, checks)
         for place, (name, checks) in enumerate(trust(subject).checks.items())
     }
 
 
-def _none(_subject: Subject) -> dict[str, str]:
+def _none(_subject: StudyState) -> dict[str, str]:
     return {}
 
 

@@ -13,7 +13,7 @@ from trimtuner.decisions.belief import Belief, Places
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.pool import Key
 from trimtuner.problem.problem import COST, TIME
-from trimtuner.views.subject import Subject
+from trimtuner.state import StudyState
 
 SHOWN = 6
 _STEPS = 25
@@ -47,7 +47,7 @@ class Curves:
     curves: tuple[Curve, ...]
 
 
-def curves(subject: Subject) -> tuple[Curves, ...]:
+def curves(subject: StudyState) -> tuple[Curves, ...]:
     """The view: of the goal, and of what a run costs."""
     if subject.belief is None or subject.recommendation is None:
         return ()
@@ -64,7 +64,7 @@ def curves(subject: Subject) -> tuple[Curves, ...]:
     )
 
 
-def _worth_showing(subject: Subject, recommended: dict[str, Value]) -> list[dict[str, Value]]:
+def _worth_showing(subject: StudyState, recommended: dict[str, Value]) -> list[dict[str, Value]]:
     """The recommended one, then those that were measured at the most fractions, the best of them first."""
     goal = subject.problem.goal
     key = subject.problem.space.key

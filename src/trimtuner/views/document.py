@@ -11,12 +11,12 @@ from dataclasses import replace
 from html import escape
 from importlib import resources
 
+from trimtuner.state import StudyState
 from trimtuner.views.catalogue import VIEWS, View
-from trimtuner.views.subject import Subject
 from trimtuner.views.trial_table import trials_report
 
 
-def document(subject: Subject, logs: Mapping[int, str] | None = None) -> str:
+def document(subject: StudyState, logs: Mapping[int, str] | None = None) -> str:
     """The whole report as one HTML file; logs are the ends of what trials printed, by their number."""
     whole = [replace(view, render=trials_report) if view.name == "trials" else view for view in VIEWS]
     sections = "".join(section(view, view.html(subject)) for view in whole)
@@ -53,7 +53,7 @@ def navigation(views: Sequence[View]) -> str:
     return f'<nav aria-label="Views">{links}</nav>'
 
 
-def goal_text(subject: Subject) -> str:
+def goal_text(subject: StudyState) -> str:
     """What is sought, in one line."""
     goal = subject.problem.goal
     limits = " and ".join(constraint.text for constraint in subject.problem.constraints)

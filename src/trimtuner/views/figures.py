@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trimtuner.errors import InputError, NoAnswer, nearest
-from trimtuner.private import write_private
+from trimtuner.files import write_private
+from trimtuner.state import StudyState
 from trimtuner.views.catalogue import DRAWN, VIEWS
 from trimtuner.views.document import asset
-from trimtuner.views.subject import Subject
 
 _PIXELS_PER_UNIT = 2.0
 _VARIABLE = re.compile(r"var\((--[a-z0-9-]+)\)")
@@ -53,7 +53,7 @@ class Figure:
         return bytes(resvg_py.svg_to_bytes(svg_string=self.svg, zoom=_PIXELS_PER_UNIT))
 
 
-def figures(subject: Subject, name: str) -> list[Figure]:
+def figures(subject: StudyState, name: str) -> list[Figure]:
     """The pictures of one view; an error says why there are none."""
     views = {view.name: view for view in VIEWS}
     if name not in views:

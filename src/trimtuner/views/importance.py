@@ -15,7 +15,7 @@ import numpy as np
 from trimtuner.arrays import Floats, Positions
 from trimtuner.decisions.belief import Belief, Places
 from trimtuner.problem.problem import COST, TIME
-from trimtuner.views.subject import Subject
+from trimtuner.state import StudyState
 
 Part: TypeAlias = Callable[[Floats, Positions], float]
 
@@ -33,7 +33,7 @@ class Importance:
     together: float
 
 
-def importance(subject: Subject) -> tuple[Importance, ...]:
+def importance(subject: StudyState) -> tuple[Importance, ...]:
     """The view."""
     belief = subject.belief
     if belief is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtuner.problem.expressions import Value
-from trimtuner.views.subject import Subject
+from trimtuner.state import StudyState
 
 NO_MACHINES = "This space has no machines to choose from."
 
@@ -37,7 +37,7 @@ class Machines:
     cells: tuple[Cell, ...]
 
 
-def machines(subject: Subject) -> Machines | None:
+def machines(subject: StudyState) -> Machines | None:
     """The view; nothing where the space has no machines, or nothing was measured."""
     belief, recommendation = subject.belief, subject.recommendation
     if belief is None or recommendation is None or "vm_type" not in recommendation.config:
@@ -69,13 +69,13 @@ def machines(subject: Subject) -> Machines | None:
     return _arranged(cells, subject)
 
 
-def _machines_of(config: Mapping[str, Value], subject: Subject) -> tuple[str, int, str]:
+def _machines_of(config: Mapping[str, Value], subject: StudyState) -> tuple[str, int, str]:
     cloud = subject.problem.space.cloud
     usual = "on_demand" if cloud is None else cloud.markets[0]
     return str(config["vm_type"]), int(config.get("vm_count", 1)), str(config.get("market", usual))
 
 
-def _arranged(cells: list[Cell], subject: Subject) -> Machines:
+def _arranged(cells: list[Cell], subject: StudyState) -> Machines:
     cloud = subject.problem.space.cloud
     types = tuple(dict.fromkeys(cell.vm_type for cell in cells)) if cloud is None else tuple(cloud.vms)
     counts = tuple(sorted({cell.vm_count for cell in cells}))

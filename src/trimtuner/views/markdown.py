@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from trimtuner.state import StudyState
 from trimtuner.views.answer import answers
 from trimtuner.views.curves import curves
 from trimtuner.views.document import goal_text
@@ -12,7 +13,6 @@ from trimtuner.views.importance import importance
 from trimtuner.views.machines import NO_MACHINES, machines
 from trimtuner.views.progress import progress
 from trimtuner.views.spend import spend
-from trimtuner.views.subject import Subject
 from trimtuner.views.tables import (
     Table,
     answer_table,
@@ -30,12 +30,12 @@ from trimtuner.views.trials import counts_by_state, rows, timeline, told_metrics
 from trimtuner.views.trust import trust
 from trimtuner.views.words import count_of, words_instead
 
-Content: TypeAlias = Callable[[Subject], list[str]]
+Content: TypeAlias = Callable[[StudyState], list[str]]
 
 _TRIALS_SHOWN = 20
 
 
-def markdown(subject: Subject) -> str:
+def markdown(subject: StudyState) -> str:
     """The whole report."""
     parts = [f"# {_text(subject.name)}", _text(goal_text(subject))]
     for title, content in (
@@ -62,11 +62,11 @@ def _of_model(content: Content) -> Content:
     return lambda subject: content(subject) if subject.belief is not None else [_text(subject.why_no_model or "")]
 
 
-def _spend(subject: Subject) -> list[str]:
+def _spend(subject: StudyState) -> list[str]:
     return [_text(line) for line in money_lines(spend(subject))]
 
 
-def _answers(subject: Subject) -> list[str]:
+def _answers(subject: StudyState) -> list[str]:
     view = answers(subject)
     why = [_text(sentence) for sentence in view.why]
     if view.best is None:
@@ -75,12 +75,12 @@ def _answers(subject: Subject) -> list[str]:
     return [_text(subject.note), _written(answer_table(view)), *why, *command]
 
 
-def _progress(subject: Subject) -> list[str]:
+def _progress(subject: StudyState) -> list[str]:
     view, goal = progress(subject), subject.problem.goal
     return [_text(progress_line(view, goal)), _written(changes_table(view, goal))]
 
 
-def _front(subject: Subject) -> list[str]:
+def _front(subject: StudyState) -> list[str]:
     view = tradeoff(subject)
     return (
         [NOTHING_TO_TRADE]
@@ -93,11 +93,11 @@ def _front(subject: Subject) -> list[str]:
     )
 
 
-def _curves(subject: Subject) -> list[str]:
+def _curves(subject: StudyState) -> list[str]:
     return [_written(curve_table(view, subject.problem.space.fractions)) for view in curves(subject)]
 
 
-def _machines(subject: Subject) -> list[str]:
+def _machines(subject: StudyState) -> list[str]:
     view = machines(subject)
     if view is None:
         return [NO_MACHINES]
@@ -105,11 +105,11 @@ def _machines(subject: Subject) -> list[str]:
     return [_text(f"{lead}recommended."), *(_written(machines_table(view, market)) for market in view.markets)]
 
 
-def _importance(subject: Subject) -> list[str]:
+def _importance(subject: StudyState) -> list[str]:
     return [_written(importance_table(importance(subject)))]
 
 
-def _trust(subject: Subject) -> list[str]:
+def _trust(subject: StudyState) -> list[str]:
     view = trust(subject)
     if view.note:
         return [_text(view.stop), _text(view.note)]
@@ -121,7 +121,7 @@ def _trust(subject: Subject) -> list[str]:
     return [_text(view.stop), *(_text(line) for line in held), table]
 
 
-def _trials(subject: Subject) -> list[str]:
+def _trials(subject: StudyState) -> list[str]:
     found, bars = rows(subject), timeline(subject)
     if not found:
         return ["None yet."]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import base64
 from html import escape
 
+from trimtuner.state import StudyState
 from trimtuner.views.document import goal_text
 from trimtuner.views.figures import figures
 from trimtuner.views.spend import spend
-from trimtuner.views.subject import Subject
 from trimtuner.views.terminal import money_bar
 from trimtuner.views.words import words_instead
 
 
-def study_html(subject: Subject) -> str:
+def study_html(subject: StudyState) -> str:
     """Money, recommendation, and what the money bought."""
     view = spend(subject)
     parts = [

@@ -12,7 +12,7 @@ import numpy as np
 from trimtuner.decisions.belief import Belief
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.pool import Key
-from trimtuner.views.subject import Subject
+from trimtuner.state import StudyState
 from trimtuner.views.words import seconds, usd
 
 
@@ -46,7 +46,7 @@ class Progress:
         return sum(moment.is_change for moment in self.moments[1:])
 
 
-def progress(subject: Subject) -> Progress:
+def progress(subject: StudyState) -> Progress:
     """The view."""
     belief = subject.belief
     if belief is None or subject.recommendation is None:
@@ -74,7 +74,7 @@ def progress(subject: Subject) -> Progress:
     return Progress(tuple(moments))
 
 
-def _best_measured(subject: Subject, belief: Belief) -> list[tuple[int, Mapping[str, Value], float]]:
+def _best_measured(subject: StudyState, belief: Belief) -> list[tuple[int, Mapping[str, Value], float]]:
     """For a method that writes no recommendation down: the best measured within the limits, from the next trial on."""
     problem, best, found = belief.problem, -np.inf, []
     for outcome in sorted(subject.history.outcomes, key=lambda one: one.trial.number):
@@ -103,7 +103,7 @@ def _judged(belief: Belief, config: dict[str, Value], fraction: float) -> tuple[
 class _Clock:
     """Money and time at the moment that a trial was asked."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: StudyState) -> None:
         self._asked = {one.trial: one.asked_at for one in subject.attempts if one.attempt == 1}
         ends = sorted((one.ended_at, one.charge or 0.0) for one in subject.attempts if one.ended_at is not None)
         self._ends = [end for end, _ in ends]

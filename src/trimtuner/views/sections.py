@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trimtuner.state import StudyState
 from trimtuner.views.answer import answers
 from trimtuner.views.curves import curves
 from trimtuner.views.drawing.choice import curves_picture, legend_of, machines_picture, tradeoff_picture
@@ -18,7 +19,6 @@ from trimtuner.views.machines import NO_MACHINES, machines
 from trimtuner.views.markup import code, facts, figure, folded, legend, pickable, sentences, table
 from trimtuner.views.progress import progress
 from trimtuner.views.spend import Spend, forecast_text, spend
-from trimtuner.views.subject import Subject
 from trimtuner.views.tables import Table, answer_table, calibration_table, changes_table, front_table
 from trimtuner.views.tradeoff import FEASIBLE, NOTHING_TO_TRADE, Tradeoff, tradeoff
 from trimtuner.views.trials import counts_by_state, timeline
@@ -42,7 +42,7 @@ _STATES = (
 )
 
 
-def spend_section(subject: Subject) -> str:
+def spend_section(subject: StudyState) -> str:
     """View 1."""
     view = spend(subject)
     bar = figure(spend_bar(view), legend(_MONEY)) if view.counts_money else ""
@@ -52,7 +52,7 @@ def spend_section(subject: Subject) -> str:
     return "".join(parts)
 
 
-def answer_section(subject: Subject) -> str:
+def answer_section(subject: StudyState) -> str:
     """View 2."""
     view = answers(subject)
     if view.best is None:
@@ -68,7 +68,7 @@ def answer_section(subject: Subject) -> str:
     return "".join(parts)
 
 
-def progress_section(subject: Subject) -> str:
+def progress_section(subject: StudyState) -> str:
     """View 3."""
     view, goal = progress(subject), subject.problem.goal
     if not view.moments:
@@ -87,7 +87,7 @@ def progress_section(subject: Subject) -> str:
     return f"{sentences(lead)}{over_money if last.usd else over_time}{folded('The changes', listed)}"
 
 
-def tradeoff_section(subject: Subject) -> str:
+def tradeoff_section(subject: StudyState) -> str:
     """View 4."""
     view = tradeoff(subject)
     if view is None:
@@ -109,7 +109,7 @@ def tradeoff_section(subject: Subject) -> str:
     )
 
 
-def curves_section(subject: Subject) -> str:
+def curves_section(subject: StudyState) -> str:
     """View 5."""
     found = curves(subject)
     if not found:
@@ -122,7 +122,7 @@ def curves_section(subject: Subject) -> str:
     return "".join(parts)
 
 
-def machines_section(subject: Subject) -> str:
+def machines_section(subject: StudyState) -> str:
     """View 6."""
     view = machines(subject)
     if view is None:
@@ -138,7 +138,7 @@ def machines_section(subject: Subject) -> str:
     return "".join(parts)
 
 
-def timeline_section(subject: Subject) -> str:
+def timeline_section(subject: StudyState) -> str:
     """View 7: the last attempts, on their machines, with their money."""
     bars = timeline(subject)
     if not bars:
@@ -149,7 +149,7 @@ def timeline_section(subject: Subject) -> str:
     return f"{sentences(lead + last)}{figure(timeline_picture(bars), legend(_STATES))}"
 
 
-def importance_section(subject: Subject) -> str:
+def importance_section(subject: StudyState) -> str:
     """View 9."""
     found = importance(subject)
     if not found:
@@ -168,7 +168,7 @@ def importance_section(subject: Subject) -> str:
     return f"{sentences(lead, said)}{figure(importance_picture(found), marks)}"
 
 
-def trust_section(subject: Subject) -> str:
+def trust_section(subject: StudyState) -> str:
     """View 10."""
     view = trust(subject)
     parts = ["<h3>Stop rule</h3>", sentences(view.stop), "<h3>Predicted against measured</h3>"]
@@ -217,7 +217,7 @@ def _calibration(view: Trust) -> str:
     return f"<h3>Calibration of the limits</h3><div class='side'>{picture}<div>{listed}</div></div>"
 
 
-def _likely(subject: Subject) -> str:
+def _likely(subject: StudyState) -> str:
     return "are likely to meet the limits" if subject.problem.constraints else "are likely to run"
 
 

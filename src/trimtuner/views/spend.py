@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trimtuner.views.subject import Money, Subject
+from trimtuner.state import Money, StudyState
 from trimtuner.views.words import seconds
 
 _RECENT = 10  # ended trials that tell the pace
@@ -49,7 +49,7 @@ class Spend:
         return at + found.seconds_left, paid + found.trials_left * self.mean_usd
 
 
-def spend(subject: Subject) -> Spend:
+def spend(subject: StudyState) -> Spend:
     """The view."""
     recent = subject.history.outcomes[-_RECENT:]
     mean_usd = sum(outcome.cost for outcome in recent) / len(recent) if recent else None
@@ -81,7 +81,7 @@ def forecast_text(view: Spend) -> str:
     return f"At the pace of the last trials, {ends} after about {found.trials_left:,.0f} more{soon}."
 
 
-def _steps(subject: Subject) -> tuple[tuple[float, float], ...]:
+def _steps(subject: StudyState) -> tuple[tuple[float, float], ...]:
     ended = sorted((one.ended_at, one.charge) for one in subject.attempts if one.ended_at is not None and one.charge)
     if subject.attempts:
         begin = min(one.asked_at for one in subject.attempts)
@@ -98,7 +98,7 @@ def _steps(subject: Subject) -> tuple[tuple[float, float], ...]:
     return tuple(steps)
 
 
-def _forecast(subject: Subject, mean_usd: float | None) -> Forecast:
+def _forecast(subject: StudyState, mean_usd: float | None) -> Forecast:
     left: dict[str, float] = {}
     if subject.money.left is not None and mean_usd:
         left["money"] = subject.money.left / mean_usd
@@ -116,7 +116,7 @@ def _forecast(subject: Subject, mean_usd: float | None) -> Forecast:
     return Forecast(left[by], None if pace is None else left[by] * pace, by)
 
 
-def _seconds_between_ends(subject: Subject) -> float | None:
+def _seconds_between_ends(subject: StudyState) -> float | None:
     """How often a trial ends, with as many side by side as there are."""
     ends = sorted(one.ended_at for one in subject.attempts if one.ended_at is not None)[-_RECENT - 1 :]
     if len(ends) >= 2:

@@ -16,8 +16,8 @@ from trimtuner.decisions.belief import Belief
 from trimtuner.decisions.front import LIKELY as FEASIBLE
 from trimtuner.decisions.front import Outline, kept_values
 from trimtuner.problem.expressions import Value
+from trimtuner.state import StudyState
 from trimtuner.tuning.front import outline_named
-from trimtuner.views.subject import Subject
 
 NOTHING_TO_TRADE = "There is only one number to each configuration: nothing to trade."
 _SHOWN_AT_MOST = 1200
@@ -68,7 +68,7 @@ class Tradeoff:
         return next((point for point in self.points if point.is_knee), None)
 
 
-def tradeoff(subject: Subject) -> Tradeoff | None:
+def tradeoff(subject: StudyState) -> Tradeoff | None:
     """The view; nothing before something was measured, or where only one metric is known."""
     belief = subject.belief
     if belief is None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
+from trimtuner.state import StudyState
 from trimtuner.views.markup import sentences, table
-from trimtuner.views.subject import Subject
 from trimtuner.views.trials import Row, rows, state_words, told_metrics
 from trimtuner.views.words import configuration, count_of, metric, number, seconds, share, usd
 
@@ -21,7 +21,7 @@ _FILTER = (
 _HOW = "Open a row (click, or Enter) for its metrics, snapshots and log; a column's name sorts by it."
 
 
-def trials_section(subject: Subject) -> str:
+def trials_section(subject: StudyState) -> str:
     """The newest trials; what a row opens to is asked for when it is opened."""
     found = newest_first(subject)
     if not found:
@@ -34,7 +34,7 @@ def trials_section(subject: Subject) -> str:
     return f"{sentences(_HOW)}{_FILTER}{_table(subject, body)}{more}"
 
 
-def trials_report(subject: Subject) -> str:
+def trials_report(subject: StudyState) -> str:
     """The trials with all that their rows open to, for a page that can ask nobody."""
     found = newest_first(subject)
     if not found:
@@ -48,12 +48,12 @@ def trials_report(subject: Subject) -> str:
     )
 
 
-def newest_first(subject: Subject) -> tuple[Row, ...]:
+def newest_first(subject: StudyState) -> tuple[Row, ...]:
     """Every trial, the last one first."""
     return tuple(reversed(rows(subject)))
 
 
-def table_rows(subject: Subject, shown: Iterable[Row]) -> str:
+def table_rows(subject: StudyState, shown: Iterable[Row]) -> str:
     """Rows, each with an empty one behind it for what it opens to."""
     metrics = told_metrics(subject)
     return "".join(f"{_row(metrics, row)}{_opened(metrics, '')}" for row in shown)
@@ -77,7 +77,7 @@ def trial_detail(row: Row) -> str:
     return "".join(parts)
 
 
-def _table(subject: Subject, body: str) -> str:
+def _table(subject: StudyState, body: str) -> str:
     heads = ("trial", "data", *told_metrics(subject), "cost", "time", "state", "configuration")
     head = "".join(f"<th scope='col'><button type='button' data-sort>{escape(one)}</button></th>" for one in heads)
     return (

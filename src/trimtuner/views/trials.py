@@ -11,7 +11,7 @@ from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement, Outcome, Trial
 from trimtuner.problem.problem import Problem
 from trimtuner.records import Attempt
-from trimtuner.views.subject import Subject
+from trimtuner.state import StudyState
 from trimtuner.views.words import machines
 
 RUNNING, DONE = "running", "ok"
@@ -52,12 +52,12 @@ class Row:
     breaks: tuple[str, ...] = ()  # the limited metrics that it measured beyond their limits, where these are meant
 
 
-def told_metrics(subject: Subject) -> tuple[str, ...]:
+def told_metrics(subject: StudyState) -> tuple[str, ...]:
     """The goal and what is limited, besides cost and time, which every trial has."""
     return subject.problem.reported_metrics
 
 
-def timeline(subject: Subject) -> tuple[Bar, ...]:
+def timeline(subject: StudyState) -> tuple[Bar, ...]:
     """View 7."""
     trials = {trial.number: trial for trial in subject.trials}
     if not subject.attempts:
@@ -71,14 +71,14 @@ def counts_by_state(bars: tuple[Bar, ...]) -> dict[str, int]:
     return dict(Counter(bar.state for bar in bars).most_common())
 
 
-def rows(subject: Subject) -> tuple[Row, ...]:
+def rows(subject: StudyState) -> tuple[Row, ...]:
     """View 8."""
     outcomes = {outcome.trial.number: outcome for outcome in subject.history.outcomes}
     last = {one.trial: one for one in subject.attempts}
     return tuple(_row(subject, trial, outcomes.get(trial.number), last.get(trial.number)) for trial in subject.trials)
 
 
-def _bar(subject: Subject, trial: Trial, one: Attempt, begin: float) -> Bar:
+def _bar(subject: StudyState, trial: Trial, one: Attempt, begin: float) -> Bar:
     is_running = one.ended_at is None
     start = one.started_at or one.asked_at
     end = _due(subject, one) if one.ended_at is None else one.ended_at
@@ -95,13 +95,13 @@ def _bar(subject: Subject, trial: Trial, one: Attempt, begin: float) -> Bar:
     )
 
 
-def _state_of_open(subject: Subject, one: Attempt | None) -> str:
+def _state_of_open(subject: StudyState, one: Attempt | None) -> str:
     if one is None or one.trial not in subject.unwatched:
         return RUNNING
     return UNCOLLECTED if _due(subject, one) < subject.now else UNWATCHED
 
 
-def _due(subject: Subject, one: Attempt) -> float:
+def _due(subject: StudyState, one: Attempt) -> float:
     """Until when an attempt that nobody saw the end of can have run: until now, or to its limit."""
     limit = subject.problem.trial_limit
     if limit is None or one.trial not in subject.unwatched:
@@ -109,7 +109,7 @@ def _due(subject: Subject, one: Attempt) -> float:
     return min(subject.now, (one.started_at or one.asked_at) + limit)
 
 
-def _bars_of_memory(subject: Subject) -> list[Bar]:
+def _bars_of_memory(subject: StudyState) -> list[Bar]:
     """One trial after the other, since nobody wrote down when."""
     clock, bars = 0.0, []
     for outcome in subject.history.outcomes:
@@ -137,7 +137,7 @@ def _final(outcome: Outcome | None) -> Measurement | None:
     return measured[-1] if outcome and measured and measured[-1].fraction == outcome.trial.fraction else None
 
 
-def _row(subject: Subject, trial: Trial, outcome: Outcome | None, last: Attempt | None) -> Row:
+def _row(subject: StudyState, trial: Trial, outcome: Outcome | None, last: Attempt | None) -> Row:
     measured = () if outcome is None else outcome.measurements
     final = _final(outcome)
     on_the_way = tuple((m.fraction, dict(m.metrics)) for m in measured if m is not final)

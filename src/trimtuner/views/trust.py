@@ -10,8 +10,8 @@ from trimtuner.decisions.belief import Belief, Places
 from trimtuner.errors import SearchOver, TrimTunerError
 from trimtuner.problem.history import History, Outcome
 from trimtuner.problem.problem import COST
+from trimtuner.state import StudyState
 from trimtuner.tuning import tuner
-from trimtuner.views.subject import Subject
 from trimtuner.views.words import sentence
 
 _DEVIATIONS = 1.6449  # of a normal: an interval that should hold 90 % of measurements
@@ -65,7 +65,7 @@ class Trust:
         return sum(one.is_inside for one in found) / len(found) if found else None
 
 
-def trust(subject: Subject) -> Trust:
+def trust(subject: StudyState) -> Trust:
     """The view."""
     told = [outcome for outcome in subject.history.outcomes if outcome.measurements]
     measured = sum(len(outcome.measurements) for outcome in told)
@@ -91,7 +91,7 @@ def trust(subject: Subject) -> Trust:
     return Trust(found, _calibration(chances), stop_state(subject), "")
 
 
-def stop_state(subject: Subject) -> str:
+def stop_state(subject: StudyState) -> str:
     """Whether the search would go on, and if not, why."""
     if subject.history.measurements and subject.belief is None:
         return "Whether the search goes on is for the run to say."
@@ -102,7 +102,7 @@ def stop_state(subject: Subject) -> str:
     return "The search goes on: no stop rule says that it is enough."
 
 
-def _without(subject: Subject, left_out: list[Outcome]) -> Belief | None:
+def _without(subject: StudyState, left_out: list[Outcome]) -> Belief | None:
     numbers = {outcome.trial.number for outcome in left_out}
     kept = tuple(outcome for outcome in subject.history.outcomes if outcome.trial.number not in numbers)
     history = History(kept, (), subject.history.next_number)

@@ -7,8 +7,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from aws_under_test import QUICK
 
+from trimtuner.commands.cli import main
 from trimtuner.engines.aws import engine
-from trimtuner.front.cli import main
 
 engine.Pace = lambda: QUICK
 main()

@@ -32,7 +32,7 @@ from trimtuner.engines.aws.troubles import Troubles
 from trimtuner.engines.aws.watch import Watch
 from trimtuner.engines.minding.environment import check_launch, check_secrets, record_of
 from trimtuner.engines.minding.mirror import Mirror, Mirrors
-from trimtuner.engines.protocol import EngineTrouble, Found, Launch, Machines, State
+from trimtuner.engines.protocol import AttemptState, EngineTrouble, Found, Launch, Machines
 from trimtuner.errors import InputError
 
 _RENTED_IN = "region.json"  # where its machines are; a job file may name another region by now
@@ -74,7 +74,7 @@ class AwsEngine:
             self._pilot(name)
         return name.handle
 
-    def poll(self, handle: str) -> State:
+    def poll(self, handle: str) -> AttemptState:
         """How it goes; an EngineTrouble while something is in the way, which is then tried again by itself."""
         name = Name.of_handle(handle)
         mirror = self._mirror(name.study, name.trial, name.attempt)
@@ -235,7 +235,7 @@ def _machines_in(text: str) -> Machines:
     return Machines(**{**told, "helpers": tuple(told["helpers"])})
 
 
-def _since_launch(mirror: Mirror) -> State:
+def _since_launch(mirror: Mirror) -> AttemptState:
     """As it was told, with times that begin where the charge begins: at the launch of the machines."""
     state, ready = mirror.state(), mirror.noted(READY)
     if ready is None:

@@ -24,7 +24,7 @@ from trimtuner.engines.minding.files import Folder
 from trimtuner.engines.minding.minder import GRACE_SECONDS
 from trimtuner.engines.minding.processes import Tagged
 from trimtuner.engines.minding.starting import CannotBegin, begin, has_begun
-from trimtuner.engines.protocol import EngineTrouble, Found, Launch, State
+from trimtuner.engines.protocol import AttemptState, EngineTrouble, Found, Launch
 from trimtuner.errors import InputError
 
 _PATIENCE_WITH_MINDER_SECONDS = GRACE_SECONDS + 5.0
@@ -70,7 +70,7 @@ class LocalEngine:
         folder = _folder_of(launch)
         return str(folder) if self._attempt(str(folder)).launch() is not None else handle
 
-    def poll(self, handle: str) -> State:
+    def poll(self, handle: str) -> AttemptState:
         """How it goes; what it finds without a minder it kills, and tells as lost once that is confirmed."""
         return self._attempt(handle).state()
 

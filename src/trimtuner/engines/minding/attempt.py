@@ -11,7 +11,7 @@ from typing import cast
 from trimtuner.engines.minding import fence, files, processes
 from trimtuner.engines.minding.files import BegunRecord, EndRecord, Folder, LaunchRecord
 from trimtuner.engines.minding.metrics import MOST_FILE_BYTES
-from trimtuner.engines.protocol import ENDED_WITHIN_SECONDS, LOST, STOPPED, TIMEOUT, End, Report, State
+from trimtuner.engines.protocol import ENDED_WITHIN_SECONDS, LOST, STOPPED, TIMEOUT, AttemptState, End, Report
 
 # A minder that cannot be looked up, in a container or on another machine: its beats must do, and whether they go on is
 # told by the reader's own clock, since no two machines need agree on the time.
@@ -60,11 +60,11 @@ class Attempt:
         self._since = min(known, default=time.monotonic())
         self._seen_seconds = self._ran()
 
-    def state(self) -> State:
+    def state(self) -> AttemptState:
         """How it goes. What nobody minds any more is killed, and closed as soon as nothing of it is left."""
         return self._state(self._settled())
 
-    def state_as_written(self) -> State:
+    def state_as_written(self) -> AttemptState:
         """How it goes, by its files alone."""
         return self._state(self.end())
 
@@ -186,10 +186,10 @@ class Attempt:
             self._beat = beat, time.monotonic()
         return time.monotonic() - self._beat[1] < _SILENCE_ELSEWHERE_SECONDS
 
-    def _state(self, end: End | None) -> State:
+    def _state(self, end: End | None) -> AttemptState:
         # Only now the reports: with an end, they are complete.
         self._read_reports()
-        return State(tuple(self._reports), tuple(self._bad_lines), end)
+        return AttemptState(tuple(self._reports), tuple(self._bad_lines), end)
 
     def _read_reports(self) -> None:
         """Those that have come since the last time; what the command wrote there itself is none."""

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypedDict
 
-from trimtuner.private import make_private_folder
+from trimtuner.files import make_private_folder
 
 LAUNCH = "launch.json"  # what is to be done; written first, and without the values of secrets
 LOCK = "lock"  # held from before the minder is started until it has begun

@@ -12,7 +12,7 @@ from trimtuner.engines.minding import files
 from trimtuner.engines.minding.attempt import Attempt
 from trimtuner.engines.minding.files import EndRecord, Folder, LaunchRecord
 from trimtuner.engines.minding.follow import News
-from trimtuner.engines.protocol import End, Launch, State
+from trimtuner.engines.protocol import AttemptState, End, Launch
 
 
 class Mirror:
@@ -84,7 +84,7 @@ class Mirror:
         """How it ended, if that is known here."""
         return self._attempt.end()
 
-    def state(self) -> State:
+    def state(self) -> AttemptState:
         """As far as it has been told."""
         return self._attempt.state_as_written()
 

@@ -17,10 +17,10 @@ from trimtuner.engines.protocol import (
     LOST,
     PREEMPTED,
     STOPPED,
+    AttemptState,
     EngineTrouble,
     Found,
     Launch,
-    State,
 )
 from trimtuner.engines.ray.connection import connect
 from trimtuner.engines.ray.keepers import KeeperGone, Keepers, check_head
@@ -76,7 +76,7 @@ class RayEngine:
             mirror.note(_ACCEPTED, {})  # by whoever started it; a keeper that has lost it must not begin it anew
         return _handle(launch.study, (launch.trial, launch.attempt))
 
-    def poll(self, handle: str) -> State:
+    def poll(self, handle: str) -> AttemptState:
         """How it goes, by what the keeper has heard."""
         mirror = self._mirrors.at(self._folder / handle)
         if mirror.end() is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trimtuner.engines.minding.environment import check_launch, record_of
 from trimtuner.engines.minding.mirror import Mirror, Mirrors
-from trimtuner.engines.protocol import LOST, STOPPED, TIMEOUT, End, Found, Launch, State
+from trimtuner.engines.protocol import LOST, STOPPED, TIMEOUT, AttemptState, End, Found, Launch
 from trimtuner.engines.replay.script import Script, ScriptOf
 
 _PLAYED = "played.json"  # the script, the pace, and when it began
@@ -36,7 +36,7 @@ class ReplayEngine:
         mirror = self._mirrors.of(launch)
         return handle if mirror.noted(_PLAYED) is None else str(mirror.folder)
 
-    def poll(self, handle: str) -> State:
+    def poll(self, handle: str) -> AttemptState:
         """How far it is played by now."""
         return _state(self._mirrors.at(Path(handle)))
 
@@ -63,10 +63,10 @@ class ReplayEngine:
                 yield Found(launch["study"], launch["trial"], launch["attempt"], str(path.parent), is_running)
 
 
-def _state(mirror: Mirror) -> State:
+def _state(mirror: Mirror) -> AttemptState:
     played = mirror.noted(_PLAYED)
     if played is None:
-        return State((), (), End(LOST, f"its folder {str(mirror.folder)!r} is gone", 0.0))
+        return AttemptState((), (), End(LOST, f"its folder {str(mirror.folder)!r} is gone", 0.0))
     began, pace = float(str(played["began"])), float(str(played["pace"]))
     script, stopped = Script.of_json(played), mirror.noted(_STOPPED)
     ends = [script.end, _end_at_limit(mirror)]
@@ -76,7 +76,7 @@ def _state(mirror: Mirror) -> State:
     now = max(time.time() - began, 0.0) * pace
     reached = min(now, end.seconds)
     reports = tuple(report for report in script.reports if report.seconds <= reached)
-    return State(reports, (), end if now >= end.seconds else None)
+    return AttemptState(reports, (), end if now >= end.seconds else None)
 
 
 def _end_at_limit(mirror: Mirror) -> End:

@@ -31,7 +31,7 @@ from trimtuner.problem.history import History, Measurement, Outcome
 from trimtuner.problem.problem import COST, TIME
 from trimtuner.problem.rows import FRACTION
 from trimtuner.records import Attempt
-from trimtuner.session.study import Study
+from trimtuner.study.study import Study
 from trimtuner.tuning.recommendation import Recommendation
 
 CHARGED = "trimtuner.charged"  # USD of all attempts at the trial; cost is that of what was measured

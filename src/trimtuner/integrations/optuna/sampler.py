@@ -44,7 +44,7 @@ from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Trial
 from trimtuner.problem.parameters import Choice
 from trimtuner.problem.space import Space
-from trimtuner.session.study import Study
+from trimtuner.study.study import Study
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recommendation import Recommendation
 

@@ -1,0 +1,97 @@
+"""The report on the thesis's chapter 7: Figs. 7.1 to 7.3."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.papers import facts, papers
+from benchmarks.papers.curves import Axis, mean_ratio, share_or_zero
+from benchmarks.papers.experiments import FABULINUS_INITIAL_TRIALS, FABULINUS_TRIALS, Experiment
+from benchmarks.papers.facts import Cells
+from benchmarks.papers.jobs import Job
+from benchmarks.papers.markdown import mean_and_deviation, percent_with_interval, picture, table
+from benchmarks.papers.plots import Panel, draw_panels
+from benchmarks.papers.results import Measured, Results
+from benchmarks.papers.section_tables import Measurements
+from benchmarks.papers.section_trimtuner import accuracy_curves, ask_seconds, reach_table, seeds
+
+FIGURE_OF = {"cnn": "7.1", "rnn": "7.2", "multilayer": "7.3"}
+
+
+def write_fabulinus(results: Results, measurements: Measurements, folder: Path) -> list[str]:
+    """All of them, as paragraphs; plots go to the folder."""
+    paragraphs = []
+    for job, cells in measurements:
+        lines = results.lines(Experiment.FABULINUS, job)
+        if lines:
+            paragraphs += _figure(lines, job, cells, folder)
+    if not paragraphs:
+        return []
+    return [
+        "## Thesis, chapter 7: Fabulinus",
+        f"{FABULINUS_TRIALS} trials; Accuracy_C as in Eq. 7.1, zero where the recommendation breaks the limit. The "
+        "band is one standard deviation over seeds. Time to ask is CPU time of one thread here; theirs was public code "
+        "of FABOLAS, extended.",
+        *paragraphs,
+    ]
+
+
+def _figure(lines: Sequence[Measured], job: Job, cells: Cells, folder: Path) -> list[str]:
+    figure = FIGURE_OF[job.name]
+    best = facts.best_accuracy(cells, job.cost_limit)
+    panels = []
+    for axis in Axis:
+        curves = accuracy_curves(lines, axis, share_or_zero, best, is_log=axis is not Axis.NUMBER)
+        panels.append(Panel(job.title, axis, "Accuracy_C", curves, axis is not Axis.NUMBER, y_limits=(0.0, 1.02)))
+    draw_panels(folder / f"fig{figure}.png", panels)
+    return [
+        f"### Fig. {figure}: {job.title}",
+        picture(f"plots/fig{figure}.png", f"Accuracy_C against cost, time, trials, and time with asking, {job.title}"),
+        _process_table(lines, best),
+        "To 90 % of the best feasible accuracy, median [10th, 90th percentile] over seeds:",
+        reach_table(lines, share_or_zero),
+        _reductions_table(lines, job),
+    ]
+
+
+def _process_table(lines: Sequence[Measured], best: float) -> str:
+    rows = []
+    for line in lines:
+        final = [best * float(share_or_zero(trace)[-1]) for trace in line.traces]
+        within = [100.0 * float(np.mean(trace.feasible)) for trace in line.traces]
+        asks = ask_seconds(line.traces, FABULINUS_INITIAL_TRIALS) or [0.0]
+        rows.append(
+            [
+                line.label,
+                seeds(line),
+                mean_and_deviation([trace.spent[-1] for trace in line.traces]),
+                mean_and_deviation([trace.seconds[-1] / 3600.0 for trace in line.traces]),
+                mean_and_deviation([trace.total_seconds[-1] / 3600.0 for trace in line.traces]),
+                mean_and_deviation(asks),
+                mean_and_deviation(final),
+                f"{np.mean(within):.0f} %",
+            ]
+        )
+    header = [
+        "method",
+        "seeds",
+        "USD of all trials",
+        "hours",
+        "hours with asking",
+        "CPU seconds per ask after the initial samples",
+    ]
+    return table([*header, "final Accuracy_C", "recommendations within the limit"], rows)
+
+
+def _reductions_table(lines: Sequence[Measured], job: Job) -> str:
+    spent = {line.label: [trace.spent[-1] for trace in line.traces] for line in lines}
+    rows = []
+    for label, key in (("FABOLAS", "fabolas"), ("EIc", "eic"), ("EI", "ei")):
+        if "Fabulinus" in spent and label in spent:
+            cut = mean_ratio(spent["Fabulinus"], spent[label]).map(lambda share: 100.0 * (1.0 - share))
+            printed = papers.FABULINUS_CUTS[job.name][key]
+            rows.append([label, percent_with_interval(cut), f"{printed:g} %"])
+    return table(["cost of all trials: Fabulinus saves against", "ours", "thesis"], rows)

@@ -1,0 +1,130 @@
+"""Prices of Google Cloud, from its billing catalogue, which needs an API key.
+
+It prices vCPUs, memory and GPUs by family and region, not machine types: those are put together from their parts.
+"""
+
+from __future__ import annotations
+
+import re
+import urllib.parse
+from collections.abc import Iterator, Mapping
+
+from trimtuner.commands.catalog.fetching import JsonObject, PricesUnreachable, fetch_json, hint
+from trimtuner.commands.catalog.gcp_types import MACHINE_TYPES, MachineType
+from trimtuner.errors import InputError
+from trimtuner.problem.catalog import Listing
+from trimtuner.problem.vms import VM, Quote
+
+ADDRESS = "https://cloudbilling.googleapis.com/v1/services/6F81-5844-456A/skus"  # Compute Engine's
+KEY_VARIABLE = "GOOGLE_API_KEY"
+
+_MOST_PAGES = 200
+_USAGE = {"OnDemand": "on_demand", "Preemptible": "spot"}
+# How the catalogue describes parts; the region follows. Custom, sole-tenancy and reserved ones are worded differently.
+_CORE_OR_MEMORY = re.compile(
+    r"(Spot Preemptible )?(?P<family>N1 Predefined|N2D AMD|E2|N2|C3|A2|G2|Compute optimized)( Instance)? "
+    r"(?P<part>Core|Ram) running in .*"
+)
+_GPU = re.compile(r"Nvidia (Tesla )?(?P<gpu>A100|L4) GPU (attached to Spot Preemptible VMs )?running in .*")
+_FAMILIES = {"N1 Predefined": "n1", "N2D AMD": "n2d", "Compute optimized": "c2"}
+
+
+def gcp_listings(region: str, date: str, key: str, address: str = ADDRESS) -> list[Listing]:
+    """Machine types of one region all of whose parts have a price."""
+    parts: dict[tuple[str, str], float] = {}
+    for sku in _skus(key, address):
+        if region in _texts(sku.get("serviceRegions")):
+            parts.update(_part(sku))
+    if not parts:
+        raise PricesUnreachable(f"google has no machines in {region!r}; is that how it spells the region?{hint()}")
+    quote = Quote("gcp", region, date, "google cloud billing catalogue")
+    return [listing for machine in MACHINE_TYPES.values() if (listing := _listing(machine, parts, quote)) is not None]
+
+
+def key_in(environment: Mapping[str, str], variable: str) -> str:
+    """The key that the variable holds; its value is never shown."""
+    key = environment.get(variable, "")
+    if not key:
+        raise InputError(
+            f"google's price list needs an API key, and {variable} is not set in this environment; set it, name "
+            "another with --key-variable, or write a CSV of your own: trimtuner catalog update --from-csv FILE"
+        )
+    if not key.isascii() or not key.isprintable():
+        raise InputError(f"what {variable} holds is no API key: it has characters that no key has")
+    return key
+
+
+def _skus(key: str, address: str) -> Iterator[JsonObject]:
+    token = ""
+    for _ in range(_MOST_PAGES):
+        query = {"currencyCode": "USD", **({"pageToken": token} if token else {})}
+        # In a header, not in the address, which is what errors and logs of proxies show.
+        answer = fetch_json(f"{address}?{urllib.parse.urlencode(query)}", {"X-Goog-Api-Key": key})
+        skus = answer.get("skus", [])
+        if not isinstance(skus, list):
+            raise PricesUnreachable(f"google did not answer with a list of prices{hint()}")
+        yield from (sku for sku in skus if isinstance(sku, dict))
+        following = answer.get("nextPageToken")
+        if not isinstance(following, str) or not following:
+            return
+        token = following
+    raise PricesUnreachable(f"google sent more than {_MOST_PAGES} pages of prices")
+
+
+def _part(sku: JsonObject) -> dict[tuple[str, str], float]:
+    """The price of a part on a market, such as ``("n2 Core", "spot")``; nothing where it is no part of ours."""
+    category, text = sku.get("category"), str(sku.get("description", ""))
+    usage = _USAGE.get(str(category.get("usageType"))) if isinstance(category, dict) else None
+    price = _price_per_hour(sku)
+    if usage is None or price is None:
+        return {}
+    if match := _CORE_OR_MEMORY.fullmatch(text):
+        family = _FAMILIES.get(match["family"], match["family"].lower())
+        return {(f"{family} {match['part']}", usage): price}
+    if match := _GPU.fullmatch(text):
+        return {(match["gpu"], usage): price}
+    return {}
+
+
+def _price_per_hour(sku: JsonObject) -> float | None:
+    """USD for one unit and hour, of the dearest tier: the first may be free."""
+    for info in _objects(sku.get("pricingInfo")):
+        expression = info.get("pricingExpression")
+        for rate in reversed(_objects(expression.get("tieredRates") if isinstance(expression, dict) else None)):
+            unit = rate.get("unitPrice")
+            if isinstance(unit, dict):
+                price = _whole(unit.get("units")) + _whole(unit.get("nanos")) * 1e-9
+                return price if price > 0 else None
+    return None
+
+
+def _whole(value: object) -> int:
+    """Google writes large whole numbers as texts, and leaves zeros out."""
+    text = str(value)
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def _listing(machine: MachineType, parts: Mapping[tuple[str, str], float], quote: Quote) -> Listing | None:
+    price = _sum_of_parts(machine, parts, "on_demand")
+    if price is None:
+        return None
+    spot = _sum_of_parts(machine, parts, "spot")
+    return Listing(
+        machine.name, VM(machine.vcpus, machine.memory_gib, price, machine.gpus, spot, quote=quote), machine.gpu
+    )
+
+
+def _sum_of_parts(machine: MachineType, parts: Mapping[tuple[str, str], float], market: str) -> float | None:
+    vcpu, gib = (parts.get((f"{machine.family} {part}", market)) for part in ("Core", "Ram"))
+    gpu = parts.get((machine.gpu, market)) if machine.gpus else 0.0
+    if vcpu is None or gib is None or gpu is None:
+        return None
+    return machine.price_per_hour(vcpu, gib, gpu)
+
+
+def _objects(value: object) -> list[JsonObject]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _texts(value: object) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

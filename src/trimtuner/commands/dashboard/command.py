@@ -1,0 +1,131 @@
+"""``trimtuner dashboard``: start the server, and say where it is."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from trimtuner.errors import InputError
+from trimtuner.jobs.studies import JobStudy
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from trimtuner.commands.dashboard.app import Dashboard
+
+DEFAULT_PORT = 8080
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Where the page is to be had, and by whom: under which further names, and without a token by this machine only."""
+
+    host: str
+    port: int | None
+    token: str | None
+    further_names: Sequence[str] = ()
+
+
+def new_token() -> str:
+    """What nobody guesses."""
+    return secrets.token_urlsafe(24)
+
+
+def serve(paths: Sequence[Path], at: Listening) -> None:
+    """Serve until interrupted; an address that others can reach demands a token."""
+    _serve(paths, at, lambda dashboard: dashboard.app())
+
+
+def serve_with_stop(paths: Sequence[Path], at: Listening) -> None:
+    """The same, with a button that asks a study to start no more trials."""
+    _serve(paths, at, lambda dashboard: dashboard.app_that_may_stop())
+
+
+def _serve(paths: Sequence[Path], at: Listening, app_of: Callable[[Dashboard], Starlette]) -> None:
+    try:
+        import uvicorn
+
+        from trimtuner.commands.dashboard.access import own_hosts, written
+        from trimtuner.commands.dashboard.app import Dashboard
+    except ModuleNotFoundError as error:
+        raise InputError(f"the dashboard needs {error.name!r}; pip install 'trimtuner[dashboard]'") from None
+    jobs = [JobStudy.at(path) for path in job_files(paths)]
+    if at.token is not None and len(at.token) < 16:
+        raise InputError("a token of less than 16 characters is guessed; leave it out, and one is made")
+    with _bound(at.host, at.port) as listening:
+        address, port = listening.getsockname()[:2]
+        is_open = not ip_address(address).is_loopback
+        if is_open and at.token is None:
+            raise InputError(f"others can reach {at.host}: leave out --no-token, or leave out --host")
+        dashboard = Dashboard(jobs, at.token, own_hosts(at.host, address, port, at.further_names))
+        login = "" if at.token is None else f"login?token={quote(at.token, safe='')}"
+        link = f"http://{_shown_host(written(at.host), address)}:{port}/{login}"
+        print(f"{'1 study' if len(jobs) == 1 else f'{len(jobs)} studies'} at {link}", flush=True)
+        if is_open:
+            print("anybody who has this address with its token can read these studies; it is not encrypted", flush=True)
+        elif at.token is None:
+            print("without a token, all users and programs of this machine can read these studies", flush=True)
+        config = uvicorn.Config(app_of(dashboard), log_level="warning", access_log=False, server_header=False)
+        # The server passes the signal on when it has ended; the worker is to be ended after it.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            uvicorn.Server(config).run(sockets=[listening])
+        except KeyboardInterrupt:
+            pass
+        finally:
+            dashboard.close()
+
+
+def job_files(paths: Sequence[Path]) -> list[Path]:
+    """Job files as they are, and those in folders."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(one for one in path.rglob("*.y*ml") if one.suffix in (".yaml", ".yml") and _is_job(one))
+            if not inside:
+                raise InputError(f"there is no job file in the folder {str(path)!r}")
+            found += inside
+        else:
+            found.append(path)
+    return list(dict.fromkeys(found))
+
+
+def _is_job(path: Path) -> bool:
+    """Whether a file in a folder looks like one of ours; others are not our business."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    keys = {line.split(":", 1)[0] for line in text.splitlines() if line[:1].isalpha() and ":" in line}
+    return {"name", "goal", "run"} <= keys
+
+
+def _bound(host: str, port: int | None) -> socket.socket:
+    """The given port, or else the usual one, or else a free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for wanted in (DEFAULT_PORT, 0) if port is None else (port,):
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((host.strip("[]"), wanted))
+            listening.listen()  # whoever reads the address may use it at once
+        except OSError as error:
+            listening.close()
+            if port is not None or wanted == 0:
+                raise InputError(f"cannot listen on {host}:{wanted}: {error.strerror}; give another --port") from None
+            continue
+        return listening
+    raise AssertionError("unreachable")
+
+
+def _shown_host(host: str, address: str) -> str:
+    if address == "127.0.0.1":
+        return "localhost"
+    return socket.gethostname() if ip_address(address).is_unspecified else host

@@ -1,0 +1,80 @@
+"""The pages around the views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from trimtuner.commands.dashboard.renderer import Shown
+from trimtuner.errors import TrimTunerError
+from trimtuner.records import Status
+from trimtuner.views.catalogue import VIEWS
+from trimtuner.views.document import navigation, section
+from trimtuner.views.words import usd
+
+
+def home_page(studies: Sequence[Shown]) -> str:
+    """All studies, with where each stands."""
+    body = (
+        '<header class="top"><h1>Studies</h1><p class="sub" id="state" role="status"></p></header>'
+        f'<main id="studies">{studies_table(studies)}</main>'
+    )
+    return _page("Studies", body)
+
+
+def studies_table(studies: Sequence[Shown]) -> str:
+    """A line for each study."""
+    heads = "".join(f'<th scope="col">{one}</th>' for one in ("study", "spent", "budget", "trials", "running", "job"))
+    lines = "".join(_line(number, one) for number, one in enumerate(studies))
+    return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>'
+
+
+def study_page(shown: Shown, number: int, back: str, stop: str) -> str:
+    """One study: a place for each view, filled as they are made."""
+    words = escape(shown.trouble or "being read")
+    sections = "".join(section(view, f'<p class="stale">{words}</p>') for view in VIEWS)
+    body = (
+        f'<header class="top"><p class="sub">{back}</p><h1>{escape(shown.name)}</h1>'
+        '<p class="sub" id="goal"></p><p class="sub" id="state" role="status">connecting</p>'
+        f'{stop}{navigation(VIEWS)}</header><main id="study" data-number="{number:d}">{sections}</main>'
+    )
+    return _page(shown.name, body)
+
+
+def stop_form(number: int, form_token: str) -> str:
+    """A button that asks the study to stop."""
+    return (
+        f'<form data-stop method="post" action="/study/{number:d}/stop">'
+        f'<input type="hidden" name="form_token" value="{escape(form_token, quote=True)}">'
+        '<button type="submit">Start no more trials</button> <span role="status"></span></form>'
+    )
+
+
+def _line(number: int, shown: Shown) -> str:
+    now = _status(shown)
+    cells = ["-", "-", "-", "not begun"] if now is None else _counts(now)
+    told = "".join(f"<td>{escape(cell)}</td>" for cell in (*cells, str(shown.path)))
+    return f'<tr><td><a href="/study/{number:d}">{escape(shown.name)}</a></td>{told}</tr>'
+
+
+def _counts(now: Status) -> list[str]:
+    budget = "none" if now.budget is None else usd(now.budget)
+    ended = f"{now.succeeded + now.failed:,} ({now.failed:,} failed)" if now.failed else f"{now.succeeded:,}"
+    return [usd(now.spent), budget, ended, str(now.open)]
+
+
+def _status(shown: Shown) -> Status | None:
+    try:
+        return None if shown.watched is None else shown.watched.view.status()
+    except TrimTunerError:
+        return None
+
+
+def _page(title: str, body: str) -> str:
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<title>{escape(title)} - trimtuner</title><link rel="icon" href="data:,">'
+        '<link rel="stylesheet" href="/static/style.css"><script src="/static/page.js" defer></script>'
+        f'<script src="/static/live.js" defer></script></head><body>{body}</body></html>'
+    )

@@ -1,0 +1,199 @@
+"""Views as HTML, no more often than they change: facts at once, what needs a model in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cache
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+
+from trimtuner.errors import TrimTunerError
+from trimtuner.jobs.studies import JobStudy
+from trimtuner.jobs.subjects import Watched
+from trimtuner.models.gaussian_process import GaussianProcess
+from trimtuner.state import StudyState
+from trimtuner.views.catalogue import EFFORTS, VIEWS, Effort
+from trimtuner.views.document import goal_text
+from trimtuner.views.markup import sentences
+from trimtuner.views.words import words_instead
+
+# After its work it rests so many times as long, so that a study that runs on this machine is not slowed.
+_PAUSE_TIMES = 5.0
+_PAUSE_AT_MOST = 60.0  # seconds
+_PAUSE_AFTER_FACTS_AT_MOST = 10.0
+_NICE = 10
+_MODELLED_AT_MOST = 2_000  # measurements, by Gaussian processes: ten seconds; their work grows with the cube
+_NO_STATE = "trouble"  # of what could not be read or made: it is tried again
+_WORKER_LOST = (
+    "The process that fits the model was ended from outside, perhaps for want of memory; it is tried again within a "
+    "minute. 'trimtuner status' tells the same without the page."
+)
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """The views of one state of a record, as HTML; where one could not be made, it says why."""
+
+    state: str
+    html: dict[str, str]
+    seconds: float  # that it took
+
+
+@dataclass
+class Shown:
+    """One study on the page: what was rendered last of it, and what is being rendered."""
+
+    name: str
+    path: Path
+    of: JobStudy
+    watched: Watched | None = None  # None: it has not begun, or cannot be read
+    trouble: str = ""  # why there is nothing to watch
+    runs: int = 0  # at work
+    subject: StudyState | None = None  # of the facts that were rendered last
+    rendered: dict[Effort, Rendered] = field(default_factory=dict)
+    pending: dict[Effort, Future[Rendered]] = field(default_factory=dict)
+    rests_until: dict[Effort, float] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def rests(self, effort: Effort) -> bool:
+        """Whether it was rendered so lately that it must wait."""
+        return time.monotonic() < self.rests_until.get(effort, 0.0)
+
+
+class Renderer:
+    """Makes facts where it is called, and asks a worker for the rest without waiting for it."""
+
+    def __init__(self) -> None:
+        self._pool = _new_pool()
+
+    def close(self) -> None:
+        """End the worker, in the midst of what nobody will see."""
+        for worker in list(self._pool._processes.values()):
+            worker.terminate()
+        self._pool.shutdown(cancel_futures=True)
+
+    def open(self, shown: Shown) -> None:
+        """Find its record, if there is one by now."""
+        with shown.lock:
+            _version_of(shown)
+
+    def refresh(self, shown: Shown) -> None:
+        """Take what is done, and see to what has changed."""
+        with shown.lock:
+            version = _version_of(shown)
+            self._collect(shown)
+            if version is None or shown.watched is None:
+                return
+            shown.runs = shown.watched.runs()
+            for effort in EFFORTS:
+                # Facts also say who is at work, of which the record's version says nothing.
+                state = f"{version}, {shown.runs} runs" if effort == "facts" else str(version)
+                last = shown.rendered.get(effort)
+                is_new = last is None or last.state != state
+                if not is_new or effort in shown.pending or shown.rests(effort):
+                    continue
+                if effort == "facts":
+                    _take(shown, effort, _facts(shown, shown.watched, state))
+                else:
+                    shown.pending[effort] = self._pool.submit(render, str(shown.path), effort, state)
+
+    def _collect(self, shown: Shown) -> None:
+        for effort, future in list(shown.pending.items()):
+            if not future.done():
+                continue
+            del shown.pending[effort]
+            fault = None if future.cancelled() else future.exception()
+            if future.cancelled() or fault is not None:
+                # A worker that was killed, say for want of memory, is replaced; what it was asked is asked again.
+                self._pool = _new_pool()
+                _take(shown, effort, Rendered(_NO_STATE, _instead(effort, _WORKER_LOST), _PAUSE_AT_MOST))
+                continue
+            _take(shown, effort, future.result())
+
+
+def render(path: str, effort: Effort, state: str) -> Rendered:
+    """In the worker: all views of one effort, as the record stands."""
+    begin = time.monotonic()
+    try:
+        html = _html(_patient(_watched(path).subject()), effort)
+    except Exception as error:
+        html, state = _instead(effort, words_instead(error)), _NO_STATE
+    return Rendered(state, html, time.monotonic() - begin)
+
+
+def _facts(shown: Shown, watched: Watched, state: str) -> Rendered:
+    begin = time.monotonic()
+    try:
+        shown.subject = watched.subject()
+        html = _html(shown.subject, "facts")
+    except Exception as error:
+        html, state = _instead("facts", words_instead(error)), _NO_STATE
+    return Rendered(state, html, time.monotonic() - begin)
+
+
+def _instead(effort: Effort, words: str) -> dict[str, str]:
+    """The same words in the place of every view of that effort."""
+    return {view.name: sentences(words) for view in VIEWS if view.effort == effort}
+
+
+def goal_of(shown: Shown) -> str:
+    """What the study seeks, in one line."""
+    return "" if shown.subject is None else goal_text(shown.subject)
+
+
+def _html(subject: StudyState, effort: Effort) -> dict[str, str]:
+    return {view.name: view.html(subject) for view in VIEWS if view.effort == effort}
+
+
+def _take(shown: Shown, effort: Effort, done: Rendered) -> None:
+    most = _PAUSE_AFTER_FACTS_AT_MOST if effort == "facts" else _PAUSE_AT_MOST
+    shown.rendered[effort] = done
+    shown.rests_until[effort] = time.monotonic() + min(_PAUSE_TIMES * done.seconds, most)
+
+
+def _patient(subject: StudyState) -> StudyState:
+    """Gaussian processes of thousands of measurements are not waited for; trees are."""
+    if isinstance(subject.recipe.surrogate, GaussianProcess):
+        return replace(subject, modelled_at_most=_MODELLED_AT_MOST)
+    return subject
+
+
+@cache
+def _watched(path: str) -> Watched:
+    return Watched(JobStudy.at(Path(path)))
+
+
+def _version_of(shown: Shown) -> int | None:
+    """The version of the record, by one small query; nothing where there is no record yet."""
+    try:
+        if shown.watched is None:
+            shown.watched = Watched(shown.of)
+        version = shown.watched.view.version()
+        shown.trouble = ""
+        return version
+    except TrimTunerError as error:
+        shown.watched, shown.trouble = None, str(error)
+        return None
+
+
+def _new_pool() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn"), initializer=_be_modest)
+
+
+def _be_modest() -> None:
+    """Give way to everybody else, leave interrupts to the server, and end with it however it ends."""
+    os.nice(_NICE)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_the_server, daemon=True).start()
+
+
+def _end_with_the_server() -> None:
+    server = parent_process()
+    if server is not None:
+        server.join()
+        os._exit(1)

@@ -1,0 +1,117 @@
+"""A SageMaker training job: ``aws sagemaker create-training-job --cli-input-json file://FILE``.
+
+JSON has no comments: what to expect stands in the tags, and what must be filled in stands between < and >.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from trimtuner.commands.launch.plan import Plan
+from trimtuner.commands.launch.sagemaker_types import TRAINING_TYPES
+from trimtuner.commands.launch.yaml_text import Tree
+from trimtuner.errors import InputError
+
+ROLE = "<ARN of the role that the job runs as>"
+IMAGE = "<ECR path of an image with the code of the job in its working directory>"
+OUTPUT = "<s3://bucket/folder for what the job writes to /opt/ml/model>"
+
+_DISK_GIB = 30
+_MOST_WORDS, _LONGEST_WORD = 100, 256  # of the service, as are the following
+_MOST_ENTRIES, _LONGEST_HYPERPARAMETER, _LONGEST_VARIABLE = 100, 2500, 512
+_LONGEST_RUN_SECONDS = 28 * 86_400
+_LONGEST_TAG = 128
+_NOT_IN_TAGS = re.compile(r"[^A-Za-z0-9 _.:/=+@-]+")
+
+
+def sagemaker_text(plan: Plan) -> str:
+    """The request."""
+    return json.dumps(_request(plan), indent=2) + "\n"
+
+
+def _request(plan: Plan) -> dict[str, Tree]:
+    _check(plan)
+    seconds = min(plan.deadline_seconds, _LONGEST_RUN_SECONDS)
+    stopping: dict[str, Tree] = {"MaxRuntimeInSeconds": seconds}
+    if plan.is_spot:
+        stopping["MaxWaitTimeInSeconds"] = min(2 * seconds, _LONGEST_RUN_SECONDS)
+    program, *arguments = plan.command
+    words: dict[str, Tree] = {"ContainerEntrypoint": [program]}
+    if arguments:
+        words["ContainerArguments"] = arguments
+    return {
+        "TrainingJobName": plan.name,
+        "RoleArn": ROLE,
+        "AlgorithmSpecification": {"TrainingImage": IMAGE, "TrainingInputMode": "File", **words},
+        "HyperParameters": dict(plan.hyperparameters),
+        "Environment": {**plan.environment, **_secret_places(plan)},
+        "OutputDataConfig": {"S3OutputPath": OUTPUT},
+        "ResourceConfig": {
+            "InstanceType": _instance_type(plan),
+            "InstanceCount": plan.vm_count,
+            "VolumeSizeInGB": _DISK_GIB,
+        },
+        "EnableManagedSpotTraining": plan.is_spot,
+        "StoppingCondition": stopping,
+        "Tags": _tags(plan),
+    }
+
+
+def _instance_type(plan: Plan) -> str:
+    machines = plan.machines
+    if machines is None:
+        return "<an instance type such as ml.m5.large; the job names no machines>"
+    if plan.home is not None and plan.home.provider == "aws" and machines.vm_type in TRAINING_TYPES:
+        return f"ml.{machines.vm_type}"
+    gpus = f", {machines.gpus} GPUs" if machines.gpus else ""
+    size = f"{machines.vcpus} vCPUs, {machines.memory_gib:g} GiB{gpus}"
+    return f"<SageMaker has no {machines.vm_type}; an instance type such as ml.m5.large, but with {size}>"
+
+
+def _secret_places(plan: Plan) -> dict[str, str]:
+    place = (
+        "<a secret; whoever may describe the job sees it here, so better have the job fetch it from Secrets Manager>"
+    )
+    return dict.fromkeys(plan.secrets, place)
+
+
+def _tags(plan: Plan) -> list[Tree]:
+    """The study, and what to expect of it, in the letters that a tag may have."""
+    word = "measured" if plan.is_measured else "predicted"
+    tags = {
+        "study": plan.study,
+        **{f"{word}-{name}": text.replace("(", "from ") for name, text in plan.expected.items()},
+    }
+    return [{"Key": _tag_text(f"trimtuner:{name}"), "Value": _tag_text(text)} for name, text in tags.items()]
+
+
+def _tag_text(text: str) -> str:
+    return " ".join(_NOT_IN_TAGS.sub(" ", text).split())[:_LONGEST_TAG]
+
+
+def _check(plan: Plan) -> None:
+    """Refuse what the service would refuse, in words that say what to do."""
+    if len(plan.command) - 1 > _MOST_WORDS:
+        raise InputError(f"SageMaker takes commands of up to {_MOST_WORDS} words; put them into a script in the image")
+    for word in plan.command:
+        _check_one_line("a word of the command", word)
+        _check_length("a word of the command", word, _LONGEST_WORD)
+    for name, value in plan.hyperparameters.items():
+        _check_one_line(f"the hyper-parameter {name}", value)
+        _check_length(f"the hyper-parameter {name}", value, _LONGEST_HYPERPARAMETER)
+    for name, value in plan.environment.items():
+        _check_length(f"the variable {name}", value, _LONGEST_VARIABLE)
+    for kind, entries in (("hyper-parameters", plan.hyperparameters), ("variables", plan.environment)):
+        if len(entries) > _MOST_ENTRIES:
+            raise InputError(f"SageMaker takes up to {_MOST_ENTRIES} {kind}, and the job has {len(entries)}")
+
+
+def _check_length(what: str, text: str, longest: int) -> None:
+    if len(text) > longest:
+        raise InputError(f"{what} has {len(text)} letters, and SageMaker takes up to {longest}; shorten it")
+
+
+def _check_one_line(what: str, text: str) -> None:
+    if "\n" in text or "\r" in text:
+        raise InputError(f"{what} has a line break, which SageMaker refuses; read it from a file in the image instead")

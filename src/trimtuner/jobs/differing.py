@@ -1,0 +1,82 @@
+"""How a job file differs from the study that its record has under its name, and the ways on from there."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+
+from trimtuner.errors import InputError
+from trimtuner.jobs.definition import definition_of
+from trimtuner.jobs.job import Job, problem_of
+from trimtuner.jobs.learning import is_made
+from trimtuner.records import RecordsView, StudyView
+from trimtuner.records.differences import differences
+
+
+def differences_from(job: Job, view: StudyView) -> tuple[str, ...]:
+    """How the job differs from its study, a line each; none where it is the same."""
+    return tuple(differences(view.definition, definition_of(job)))
+
+
+def differences_from_record(job: Job) -> tuple[str, ...]:
+    """The same of whatever the record has by now; none where the study has not begun. It is only read."""
+    if (isinstance(job.storage, Path) and job.storage.exists() and not job.storage.stat().st_size) or not is_made(job):
+        return ()
+    with RecordsView(job.storage) as records:
+        return differences_from(job, records.open(job.name))
+
+
+def refusal(job: Job, differing: Sequence[str]) -> str:
+    """Why the job cannot go on with its record, in one line."""
+    return f"the record {job.storage} has a study {job.name!r} of another problem ({'; '.join(differing)})"
+
+
+def note(job: Job, differing: Sequence[str]) -> str:
+    """What whoever looks at such a study must know, in one line; nothing where all is the same."""
+    if not differing:
+        return ""
+    told = f"the job file differs from its record ({'; '.join(differing)}) and all is judged by the job file"
+    return f"{told}; what to do: trimtuner validate {_quoted(job.path)}"
+
+
+def require_judgeable(job: Job, view: StudyView) -> None:
+    """Refuse a job file so different that what its study measured cannot be judged by it."""
+    differing = differences_from(job, view)
+    try:
+        for configuration, _ in view.history().tested() if differing else ():
+            job.space.check(dict(configuration))
+        for measurement in view.history().measurements if differing else ():
+            missing = set(problem_of(job).reported_metrics) - measurement.metrics.keys()
+            if missing:
+                raise InputError(f"{sorted(missing)[0]} was not measured")
+    except InputError as error:
+        raise InputError(
+            f"{refusal(job, differing)}; by this job file it cannot be judged: {error}\n{ways_on(job)}"
+        ) from None
+
+
+def ways_on(job: Job) -> str:
+    """What to do about it, in commands to paste."""
+    number = next(number for number in count(2) if not _numbered(job.path, number).exists())
+    old, new, name = _quoted(job.path), _quoted(_numbered(job.path, number)), f"{job.name}-{number}"
+    measured = shlex.quote(f"{job.name}.csv")
+    return f"""what now:
+  go on with that study: put the job file back as it was
+  or begin a new one beside it, with another name:
+    sed 's/^name:.*/name: {name}/' {old} > {new}
+    trimtuner run {new}
+  before it runs, it can be given what was measured, where the parameters are the same:
+    trimtuner export {old} > {measured}
+    trimtuner import {new} {measured}
+  or it can learn from the old one, whatever differs: write into its section search
+    learn_from: [{job.path.name}]"""
+
+
+def _numbered(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.stem}-{number}{path.suffix}")
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path))

@@ -1,0 +1,260 @@
+"""A tree read field by field: the right type, or a fault that says what to write; unknown keys name the nearest."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from trimtuner.errors import InputError, nearest
+from trimtuner.jobs.faults import Fault, Faults
+from trimtuner.jobs.tree import ListNode, MappingNode, Node, ScalarNode
+from trimtuner.problem.expressions import Value
+
+T = TypeVar("T")
+D = TypeVar("D")
+W = TypeVar("W", bound=str)
+
+_LONGEST_TEXT = 100_000  # characters; one argument of a Linux command holds little more
+_LONGEST_SHOWN = 60
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+ROOT = "the job file"
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    ROOT: (
+        *("name", "goal", "constraints", "budget", "data", "parameters", "cloud", "configs", "run", "engine"),
+        *("search", "storage"),
+    ),
+    "goal": ("maximize", "minimize"),
+    "budget": ("money", "time", "trials"),
+    "data": ("fractions", "snapshots"),
+    "cloud": ("catalog", "region", "vms", "vm_type", "vm_count", "market", "spot", "helpers"),
+    "run": ("command", "working_directory", "environment", "secrets", "timeout", "memory", "retries", "metrics"),
+    "engine": (
+        *("type", "parallel", "address", "copy", "wait", "table", "pace", "region", "image", "user", "key_name"),
+        *("key_file", "security_groups", "subnet", "instance_profile", "disk_gib", "connect_to", "ssh_config"),
+        *("setup", "exclude", "ready_within", "look_in"),
+    ),
+    "search": ("method", "options", "seed", "stop", "learn_from"),
+}
+
+# Our words, and those of neighbouring tools for the same thing.
+_OTHER_WORDS = {
+    "scale": ("distribution",),
+    "working_directory": ("cwd", "workdir"),
+    "environment": ("env", "envs"),
+    "vm_type": ("instance_type", "instance_types"),
+    "vm_count": ("num_nodes",),
+    "market": ("use_spot",),
+    "goal": ("metric", "objective"),
+    "fractions": ("sizes",),
+    "trials": ("max_tests", "max_trials", "run_cap"),
+    "money": ("usd", "cost"),
+    "parallel": ("workers",),
+    "values": ("choices",),
+    "min": ("low",),
+    "max": ("high",),
+    "when": ("if",),
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """One value of the job file: where it stands, and what it may be read as."""
+
+    node: Node
+    where: str
+    line: int  # from 1
+    faults: Faults
+
+    def fault(self, text: str) -> Fault:
+        """A fault of this field."""
+        return Fault(self.line, f"{self.where}: {text}")
+
+    def wrong(self, wanted: str) -> Fault:
+        """The fault of a field that is not what was wanted."""
+        return self.fault(f"{_shown(self.node)} is not {wanted}")
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """What the problem's own checks refuse inside is a fault of this field."""
+        try:
+            yield
+        except Fault:
+            raise
+        except InputError as error:
+            raise self.fault(str(error)) from None
+
+    def scalar(self) -> Value:
+        """A number, a text or true/false."""
+        if not isinstance(self.node, ScalarNode) or self.node.value is None:
+            raise self.wrong("a number, a text or true/false")
+        value = self.node.value
+        if isinstance(value, float) and not math.isfinite(value):
+            raise self.wrong("a finite number of at most 64 bits")
+        return self.text("a text") if isinstance(value, str) else value
+
+    def text(self, wanted: str) -> str:
+        """A text on one line."""
+        text = self.as_written(wanted)
+        if not isinstance(self.node, ScalarNode) or not isinstance(self.node.value, str):
+            raise self.fault(f'{_short(text)} is no text to YAML; put it in quotes: "{_short(text)}"')
+        if _CONTROL.search(text):
+            raise self.fault("the text has a line break or control character; remove it")
+        return text
+
+    def as_written(self, wanted: str) -> str:
+        """A single value as its text, number or not: words of a command, values of variables."""
+        if not isinstance(self.node, ScalarNode) or self.node.value is None:
+            raise self.wrong(wanted)
+        if "\0" in self.node.text or len(self.node.text) > _LONGEST_TEXT:
+            raise self.fault(f"a text with a null character, or of more than {_LONGEST_TEXT} characters")
+        return self.node.text
+
+    def number(self, wanted: str, above: float = -math.inf, most: float = math.inf) -> float:
+        """A finite number within bounds."""
+        value = self.node.value if isinstance(self.node, ScalarNode) else None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise self.wrong(wanted)
+        if not above < value <= most:
+            raise self.wrong(f"{wanted}; it must be above {above:g} and at most {most:g}")
+        return value
+
+    def whole_number(self, wanted: str, least: int, most: int) -> int:
+        """A whole number within bounds."""
+        value = self.node.value if isinstance(self.node, ScalarNode) else None
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise self.wrong(f"{wanted} from {least} to {most}")
+        return value
+
+    def boolean(self) -> bool:
+        """True or false, and no other word for it."""
+        if not isinstance(self.node, ScalarNode) or not isinstance(self.node.value, bool):
+            raise self.wrong("true or false")
+        return self.node.value
+
+    def items(self, wanted: str, most: int = 1000) -> list[Field]:
+        """The fields of a list."""
+        if not isinstance(self.node, ListNode):
+            raise self.wrong(wanted)
+        if len(self.node.items) > most:
+            raise self.fault(f"a list of {len(self.node.items)}; {most} is the most")
+        return [
+            Field(node, f"{self.where}, item {number}", node.line, self.faults)
+            for number, node in enumerate(self.node.items, start=1)
+        ]
+
+    def one_or_more(self, wanted: str) -> list[Field]:
+        """The fields of a list, or the field itself where it is a single value."""
+        return [self] if isinstance(self.node, ScalarNode) else self.items(wanted)
+
+    def section(self, keys: Sequence[str], wanted: str) -> Section:
+        """The field as a mapping with known keys."""
+        section = self.named_fields(wanted)
+        for key in section.keys:
+            if key not in keys:
+                self.faults.add(section.line(key), _unknown_key(key, self.where, keys))
+        return section
+
+    def named_fields(self, wanted: str) -> Section:
+        """The field as a mapping with keys of the user's own."""
+        if not isinstance(self.node, MappingNode):
+            raise self.wrong(wanted)
+        return Section(self.node, self.where, self.line, self.faults)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A mapping of the job file. Reading one key goes on after a fault in another."""
+
+    node: MappingNode
+    where: str
+    own_line: int
+    faults: Faults
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Those that are written."""
+        return tuple(self.node.entries)
+
+    def line(self, key: str) -> int:
+        """Where the key stands, or the section where it does not."""
+        return self.node.key_lines.get(key, self.own_line)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.node.entries
+
+    def __iter__(self) -> Iterator[tuple[str, Field]]:
+        for key in self.node.entries:
+            yield key, self.field(key)
+
+    def field(self, key: str) -> Field:
+        """The field of a key that is written."""
+        place = key if self.where == ROOT else f"{self.where}.{_short(key)}"
+        node = self.node.entries[key]
+        # Lists and mappings may begin a line below their key, where nobody would look.
+        line = node.line if isinstance(node, ScalarNode) else self.line(key)
+        return Field(node, place, line, self.faults)
+
+    def read(self, key: str, reader: Callable[[Field], T], default: D) -> T | D:
+        """What the reader makes of the key; the default where it is not written, or faulty."""
+        if key not in self.node.entries:
+            return default
+        with self.faults.collecting(self.line(key)):
+            return reader(self.field(key))
+        return default
+
+    def required(self, key: str, reader: Callable[[Field], T], example: str) -> T | None:
+        """What the reader makes of a key that must be there; nothing, and a fault, where it is not."""
+        if key not in self.node.entries:
+            self.faults.add(self.own_line, f"{self.where} has no {key!r}; write {example}")
+            return None
+        return self.read(key, reader, None)
+
+
+def one_of(field: Field, words: Sequence[W]) -> W:
+    """The field as one of these words; a fault names the nearest."""
+    text = field.text(f"one of {', '.join(words)}")
+    for word in words:
+        if word == text:
+            return word
+    raise field.fault(f"{shortened(text)} is none of {', '.join(words)}{nearest(text, words)}")
+
+
+def shortened(value: object) -> str:
+    """How a value is shown in a message."""
+    return _short(repr(value))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def _shown(node: Node) -> str:
+    if isinstance(node, ListNode):
+        return "a list"
+    if isinstance(node, MappingNode):
+        return "a mapping"
+    if node.value is None:
+        return "nothing"
+    return shortened(node.value) if isinstance(node.value, str) else node.text[:_LONGEST_SHOWN]
+
+
+def _unknown_key(key: str, where: str, keys: Sequence[str]) -> str:
+    return f"unknown key {shortened(key)} in {where}{_hint_for(key, keys)}"
+
+
+def _hint_for(key: str, keys: Sequence[str]) -> str:
+    if key == "<<":
+        return "; YAML 1.2 has no merge keys, write the values out"
+    for ours, theirs in _OTHER_WORDS.items():
+        if key in theirs and ours in keys:
+            return f"; here it is called {ours!r}"
+    near = nearest(key, keys)
+    home = next((section for section, known in SECTIONS.items() if key in known and known != tuple(keys)), None)
+    if near or home is None:
+        return near or f"; it knows {', '.join(keys)}"
+    return f"; it belongs {'at the left edge' if home == ROOT else f'under {home}:'}"

@@ -1,0 +1,66 @@
+"""The earlier studies that a job learns from: found by their job files, read from their records, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from trimtuner.decisions.belief import Belief
+from trimtuner.decisions.inheritance import Inheritance
+from trimtuner.errors import InputError
+from trimtuner.jobs.job import Job
+from trimtuner.jobs.load import load_job
+from trimtuner.problem.earlier import Earlier
+from trimtuner.records import RecordsView
+
+
+def earlier_of(job: Job) -> tuple[Earlier, ...]:
+    """What the studies named in ``search: learn_from`` have measured by now; an error names the one that cannot be."""
+    found = tuple(_earlier_at(job, text) for text in job.search.learn_from)
+    for one in found:
+        one.rows_in(job.space)
+    return found
+
+
+def is_made(job: Job) -> bool:
+    """Whether the record has the study: then what it learns from is in there, wherever the earlier ones are by now."""
+    if isinstance(job.storage, Path) and not job.storage.exists():
+        return False
+    with RecordsView(job.storage) as records:
+        return job.name in records.names()
+
+
+def learnt(earlier: Sequence[Inheritance], belief: Belief | None) -> list[dict[str, object]]:
+    """What a study learns from, and how much of each model stands on it by now, in plain values."""
+    return [
+        {
+            "study": one.earlier.name,
+            "measurements": len(one),
+            "weights": {} if belief is None else belief.weights_of(position),
+        }
+        for position, one in enumerate(earlier)
+    ]
+
+
+def learnt_lines(earlier: Sequence[Inheritance], belief: Belief | None) -> list[str]:
+    """The same for a person, a line for each earlier study."""
+    lines = []
+    for position, one in enumerate(earlier):
+        text = f"learns from {one.earlier.name} ({len(one)} measurements)"
+        weights = {} if belief is None else belief.weights_of(position)
+        told = ", ".join(f"{weight:.2f} for {name}" for name, weight in weights.items())
+        lines.append(f"{text}: weight {told}" if told else text)
+    return lines
+
+
+def _earlier_at(job: Job, text: str) -> Earlier:
+    path = job.path.absolute().parent / text
+    if path.resolve() == job.path.resolve():
+        raise InputError(f"search.learn_from: {text} is this job itself; name another one")
+    if not path.is_file():
+        raise InputError(f"search.learn_from: there is no job file {text} (seen from {job.path})")
+    earlier = load_job(path)
+    if isinstance(earlier.storage, Path) and not earlier.storage.exists():
+        raise InputError(f"search.learn_from: {text} has no record yet ({earlier.storage}); run it, or leave it out")
+    with RecordsView(earlier.storage) as records:
+        return Earlier.of(earlier.name, records.open(earlier.name).history().measurements, earlier.space)

@@ -1,0 +1,109 @@
+"""A study to be shown: the problem, what happened, and what its record knows besides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias
+
+from trimtuner.decisions.belief import Belief
+from trimtuner.problem.expressions import Value
+from trimtuner.problem.history import History, Trial
+from trimtuner.problem.problem import Problem
+from trimtuner.records import Attempt
+from trimtuner.tuning import tuner
+from trimtuner.tuning.recipe import Recipe
+from trimtuner.tuning.recommendation import Recommendation, recommendation_from
+
+CommandOf: TypeAlias = Callable[[Mapping[str, Value], float], tuple[str, ...]]
+LogOf: TypeAlias = Callable[[int, int], Path]  # trial, attempt
+
+
+@dataclass(frozen=True)
+class Money:
+    """USD; None is no budget."""
+
+    budget: float | None
+    spent: float
+    reserved: float
+
+    @property
+    def left(self) -> float | None:
+        """What may still be spent or reserved."""
+        return None if self.budget is None else max(self.budget - self.spent - self.reserved, 0.0)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ends the search besides money; None is no limit."""
+
+    trials: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class StudyState:
+    """A study as it stands."""
+
+    name: str
+    method: str
+    problem: Problem
+    recipe: Recipe
+    seed: int
+    history: History
+    money: Money
+    attempts: tuple[Attempt, ...] = ()  # by number; none for a study in memory
+    limits: Limits = Limits()
+    now: float = 0.0  # seconds since 1970, by the record's clock
+    command_of: CommandOf | None = None
+    log_of: LogOf | None = None
+    known: Belief | None = None  # of this very history, where it is at hand
+    note: str = ""  # what must be known beside the recommendation
+    modelled_at_most: int | None = None  # measurements; beyond, nobody would wait for the model
+    runs: int | None = None  # processes that run it now; None where nobody keeps count, as in memory
+    unwatched: frozenset[int] = frozenset()  # trials under way whose run is gone
+
+    @property
+    def counts_money(self) -> bool:
+        """Whether there is money to speak of: without prices, every sum would be 0 USD."""
+        return self.problem.space.has_prices or self.money.budget is not None or self.money.spent > 0
+
+    @property
+    def why_no_model(self) -> str | None:
+        """Why there is nothing to say about what was not measured."""
+        count = len(self.history.measurements)
+        if count == 0:
+            return "Nothing was measured yet."
+        if self.known is None and self.modelled_at_most is not None and count > self.modelled_at_most:
+            return (
+                f"A model of {count:,} measurements would take minutes to fit, so none is shown here; "
+                "'trimtuner best' and 'trimtuner report' fit it."
+            )
+        return None
+
+    @cached_property
+    def belief(self) -> Belief | None:
+        """What the method makes of the history; nothing where ``why_no_model`` says why."""
+        if self.known is not None or self.why_no_model is not None:
+            return self.known
+        return tuner.believe(self.problem, self.recipe, self.history, self.seed)
+
+    @cached_property
+    def recommended_target(self) -> int | None:
+        """Which of the belief's targets is recommended."""
+        return None if self.belief is None else tuner.recommend(self.recipe, self.belief, self.history)
+
+    @cached_property
+    def recommendation(self) -> Recommendation | None:
+        """What is recommended."""
+        if self.belief is None or self.recommended_target is None:
+            return None
+        return recommendation_from(self.belief, self.recommended_target)
+
+    @cached_property
+    def trials(self) -> tuple[Trial, ...]:
+        """Every trial, in the order of their numbers."""
+        trials = (*(outcome.trial for outcome in self.history.outcomes), *self.history.pending)
+        return tuple(sorted(trials, key=lambda trial: trial.number))

