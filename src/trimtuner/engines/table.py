@@ -97,6 +97,18 @@ class Table:
             raise InputError(f"table {self.name!r} has no row for {dict(configuration)!r} at fraction {fraction:g}")
         return self.cells[place]
 
+    def told(
+        self, configuration: Mapping[str, Value], fraction: float, snapshots: Sequence[float]
+    ) -> tuple[Cell, dict[float, Cell]]:
+        """How a run ends, and what it tells of smaller fractions on its way.
+
+        Those that failed tell nothing; nor do those which a run that fails does not come to before.
+        """
+        end = self.cell(configuration, fraction)
+        passed = {one: self.cell(configuration, one) for one in sorted(snapshots)}
+        lasts = end.metrics[TIME] if end.failed is not None else math.inf
+        return end, {f: one for f, one in passed.items() if one.failed is None and one.metrics.get(TIME, 0.0) <= lasts}
+
     def feasible_values(
         self, metric: str, constraints: Sequence[Constraint], fractions: Sequence[float]
     ) -> Iterator[float]:

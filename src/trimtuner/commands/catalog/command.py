@@ -95,7 +95,7 @@ def update(
     if from_csv is not None:
         found = updating.dated(from_csv, today)
     else:
-        found = updating.fetched(updating.Request(provider or "", region, today, key_variable, address))
+        found = updating.fetched(updating.PriceRequest(provider or "", region, today, key_variable, address))
     found = updating.like(found, vm_type)
     updating.write_catalog(output, found)
     print(f"wrote {output}: {len(found)} types; name it in the job file: cloud: {{catalog: {output.name}, …}}")

@@ -19,7 +19,7 @@ from trimtuner.problem.catalog import DEFAULT_REGIONS, Listing, listings_of_file
 
 
 @dataclass(frozen=True)
-class Request:
+class PriceRequest:
     """Whose prices to fetch, and how to get at them."""
 
     provider: str
@@ -34,7 +34,7 @@ class Request:
         return self.region or DEFAULT_REGIONS[self.provider]
 
 
-def fetched(request: Request) -> list[Listing]:
+def fetched(request: PriceRequest) -> list[Listing]:
     """Today's prices of one region of a provider."""
     if request.provider not in _SOURCES:
         known = ", ".join(_SOURCES)
@@ -74,19 +74,19 @@ def _dated(listing: Listing, name: str, date: str) -> Listing:
     return replace(listing, vm=replace(listing.vm, quote=quote))
 
 
-def _of_aws(request: Request) -> list[Listing]:
+def _of_aws(request: PriceRequest) -> list[Listing]:
     if request.address is not None:
         raise InputError("--address is not for aws; boto3 takes it from the variable AWS_ENDPOINT_URL")
     return aws_listings(request.place, request.date)
 
 
-def _of_azure(request: Request) -> list[Listing]:
+def _of_azure(request: PriceRequest) -> list[Listing]:
     return azure_listings(request.place, request.date, request.address or azure.ADDRESS)
 
 
-def _of_gcp(request: Request) -> list[Listing]:
+def _of_gcp(request: PriceRequest) -> list[Listing]:
     key = key_in(os.environ, request.key_variable)
     return gcp_listings(request.place, request.date, key, request.address or gcp.ADDRESS)
 
 
-_SOURCES: Mapping[str, Callable[[Request], list[Listing]]] = {"aws": _of_aws, "azure": _of_azure, "gcp": _of_gcp}
+_SOURCES: Mapping[str, Callable[[PriceRequest], list[Listing]]] = {"aws": _of_aws, "azure": _of_azure, "gcp": _of_gcp}
