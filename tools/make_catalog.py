@@ -1,4 +1,4 @@
-"""Make the price catalogues that the package ships from the price file of apache-libcloud (Apache-2.0).
+"""Make the price catalogs that the package ships from the price file of apache-libcloud (Apache-2.0).
 
     python -m pip download --no-deps apache-libcloud==3.9.1
     python tools/make_catalog.py apache_libcloud-3.9.1-py3-none-any.whl

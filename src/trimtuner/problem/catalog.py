@@ -1,4 +1,4 @@
-"""Catalogues of machines and their prices: those shipped with the package, and CSVs of one's own.
+"""Catalogs of machines and their prices: those shipped with the package, and CSVs of one's own.
 
 All have the same columns; ``prices/README.md`` says where the shipped ones come from. A file is read when it is first
 asked for, so that whoever needs no prices does not wait for them.
@@ -44,7 +44,7 @@ _LONGEST_SHOWN = 60
 
 @dataclass(frozen=True)
 class Listing:
-    """A line of a catalogue."""
+    """A line of a catalog."""
 
     vm_type: str
     vm: VM
@@ -64,7 +64,7 @@ def built_in_catalog(provider: str = "aws", region: str | None = None) -> Mappin
 
 @cache
 def _built_in_catalog(provider: str, region: str) -> Mapping[str, VM]:
-    return vms_of(in_region(built_in_listings(provider), region, f"the built-in catalogue of {provider}"))
+    return vms_of(in_region(built_in_listings(provider), region, f"the built-in catalog of {provider}"))
 
 
 @cache
@@ -75,7 +75,7 @@ def built_in_listings(provider: str) -> tuple[Listing, ...]:
 
 
 def provider_named(catalog: str) -> str | None:
-    """Which provider's built-in catalogue the word means; none where it means no built-in one."""
+    """Which provider's built-in catalog the word means; none where it means no built-in one."""
     return "aws" if catalog == BUILT_IN else catalog if catalog in DEFAULT_REGIONS else None
 
 

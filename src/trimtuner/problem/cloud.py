@@ -33,7 +33,7 @@ class Cloud:
     """VM types × counts × markets, less the pairs that ``rule`` refuses; helpers are part of every price.
 
     ``Cloud({"t2.small": VM(...)}, vm_count=range(1, 9))`` with machines of one's own, or
-    ``Cloud(catalog="aws", region="eu-west-1", vm_types=["t2.small", "t2.medium"])`` from a built-in catalogue (aws,
+    ``Cloud(catalog="aws", region="eu-west-1", vm_types=["t2.small", "t2.medium"])`` from a built-in catalog (aws,
     azure, gcp), or ``catalog="prices.csv"``. ``spot`` says what spot is like where machines do not say it themselves.
     """
 
@@ -120,7 +120,7 @@ def _known_vms(vms: Mapping[str, VM] | None, catalog: str | None, region: str | 
 
 def _catalog_vms(catalog: str, region: str | None) -> Mapping[str, VM]:
     if not isinstance(catalog, str):
-        raise InputError(f"catalog={catalog!r} must be the name of a catalogue or the path of a CSV")
+        raise InputError(f"catalog={catalog!r} must be the name of a catalog or the path of a CSV")
     provider = provider_named(catalog)
     if provider is not None:
         return built_in_catalog(provider, region)

@@ -15,7 +15,7 @@ _LOG_FROM_RATIO = 8.0  # numbers that span this factor or more are taken in logs
 
 
 def infer_axes(configurations: Sequence[Configuration], given: dict[str, Choice]) -> tuple[Axis, ...]:
-    """Axes for a bare list of configurations: from ``given``, from the catalogue, or from the values themselves."""
+    """Axes for a bare list of configurations: from ``given``, from the catalog, or from the values themselves."""
     for name, choice in given.items():
         if not isinstance(choice, Choice):
             raise InputError(f"parameters[{name!r}] is {choice!r}; a list of configurations takes a tt.Choice")

@@ -74,7 +74,7 @@ class Space:
         """An arbitrary finite set of configurations, each with its known price in USD per hour.
 
         How a value becomes a number is inferred (numbers spanning a factor of 8 or more in logs, names one-hot, VM
-        types of the built-in catalogue by what they are); ``parameters`` overrides it for the names it gives.
+        types of the built-in catalog by what they are); ``parameters`` overrides it for the names it gives.
         """
         listed = _checked_configurations(configs)
         if not listed:

@@ -42,7 +42,7 @@ def list_(
     sort: Annotated[str, typer.Option(help="By price, type, vcpus or memory.")] = "price",
     file: Annotated[Path | None, typer.Option(help="A CSV of your own instead of what is built in.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="A catalogue that a job file can name.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="A catalog that a job file can name.")] = False,
 ) -> None:
     """List machines and their prices; warnings go to standard error."""
     from trimtuner.commands.catalog import listing

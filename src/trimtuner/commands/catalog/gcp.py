@@ -1,4 +1,4 @@
-"""Prices of Google Cloud, from its billing catalogue, which needs an API key.
+"""Prices of Google Cloud, from its billing catalog, which needs an API key.
 
 It prices vCPUs, memory and GPUs by family and region, not machine types: those are put together from their parts.
 """
@@ -20,7 +20,7 @@ KEY_VARIABLE = "GOOGLE_API_KEY"
 
 _MOST_PAGES = 200
 _USAGE = {"OnDemand": "on_demand", "Preemptible": "spot"}
-# How the catalogue describes parts; the region follows. Custom, sole-tenancy and reserved ones are worded differently.
+# How the catalog describes parts; the region follows. Custom, sole-tenancy and reserved ones are worded differently.
 _CORE_OR_MEMORY = re.compile(
     r"(Spot Preemptible )?(?P<family>N1 Predefined|N2D AMD|E2|N2|C3|A2|G2|Compute optimized)( Instance)? "
     r"(?P<part>Core|Ram) running in .*"
@@ -37,7 +37,7 @@ def gcp_listings(region: str, date: str, key: str, address: str = ADDRESS) -> li
             parts.update(_part(sku))
     if not parts:
         raise PricesUnreachable(f"google has no machines in {region!r}; is that how it spells the region?{hint()}")
-    quote = Quote("gcp", region, date, "google cloud billing catalogue")
+    quote = Quote("gcp", region, date, "google cloud billing catalog")
     return [listing for machine in MACHINE_TYPES.values() if (listing := _listing(machine, parts, quote)) is not None]
 
 

@@ -1,4 +1,4 @@
-"""Catalogues looked at: which lines are wanted, in which order, and how they are shown."""
+"""Catalogs looked at: which lines are wanted, in which order, and how they are shown."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Wish:
 
 
 def built_in_lines(wish: Wish) -> list[Listing]:
-    """Of the shipped catalogues; a provider or region that none of them has is an error."""
+    """Of the shipped catalogs; a provider or region that none of them has is an error."""
     if wish.provider is not None and wish.provider not in DEFAULT_REGIONS:
         known = ", ".join(DEFAULT_REGIONS)
         raise InputError(f"--provider {wish.provider!r} is none of {known}{nearest(wish.provider, DEFAULT_REGIONS)}")
@@ -86,7 +86,7 @@ def warnings_about(listings: Iterable[Listing], today: datetime.date) -> list[st
 
 
 def as_rows(listings: Iterable[Listing]) -> list[dict[str, str | int | float | None]]:
-    """For scripts: the columns of a catalogue."""
+    """For scripts: the columns of a catalog."""
     return [
         {
             "provider": one.quote.provider,
@@ -107,7 +107,7 @@ def as_rows(listings: Iterable[Listing]) -> list[dict[str, str | int | float | N
 
 
 def as_csv(listings: Iterable[Listing]) -> str:
-    """A catalogue that ``catalog:`` of a job file takes."""
+    """A catalog that ``catalog:`` of a job file takes."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()

@@ -1,4 +1,4 @@
-"""A dated catalogue for a job file to name: from a provider's prices of today, or from a CSV of one's own."""
+"""A dated catalog for a job file to name: from a provider's prices of today, or from a CSV of one's own."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def like(listings: Sequence[Listing], pattern: str | None) -> list[Listing]:
 
 
 def check_output(path: Path) -> None:
-    """Refuse a place that no catalogue can be written to, before anybody waits for prices."""
+    """Refuse a place that no catalog can be written to, before anybody waits for prices."""
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent} to write {path.name} to")
     if path.suffix.lower() != ".csv":
