@@ -18,6 +18,7 @@ from trimtuner.problem.cells import text_of_cell
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME, Constraint
 from trimtuner.problem.space import Space
+from trimtuner.problem.values import is_number
 
 _DATA_VARIABLE = "TRIMTUNER_DATA"
 _KEYS = {"title", "source", "snapshots", "configuration", "fraction", "metrics", "price_per_hour", "problem", "failed"}
@@ -222,7 +223,7 @@ class _Reader:
         return text_of_cell(row[column])
 
     def _float(self, value: object, where: str) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if not is_number(value):
             raise InputError(f"table {self._name!r}: {where} is {value!r}, not a number")
         return float(value)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from pathlib import Path
 
 from trimtuner.errors import InputError, nearest
@@ -17,6 +16,7 @@ from trimtuner.problem.catalog import (
     vms_of,
 )
 from trimtuner.problem.expressions import Expression, Value
+from trimtuner.problem.values import is_whole_number
 from trimtuner.problem.vms import MARKETS, VM, Market, Spot
 
 
@@ -193,7 +193,7 @@ def _checked_counts(vm_count: int | Iterable[int]) -> tuple[int, ...]:
     if not counts:
         raise InputError("vm_count is empty; it lists how many VMs may be rented, such as range(1, 9)")
     for count in counts:
-        if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
+        if not is_whole_number(count) or count < 1:
             raise InputError(f"vm_count has {count!r}; counts are whole numbers from 1")
     plain = tuple(int(count) for count in counts)
     _refuse_repeats(plain, "vm_count")

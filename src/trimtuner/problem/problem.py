@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 from trimtuner.errors import InputError, nearest
 from trimtuner.problem.space import Space
+from trimtuner.problem.values import is_number
 
 COST = "cost"  # USD of one trial
 TIME = "time"  # seconds of one trial
@@ -126,11 +127,11 @@ class Problem:
             raise InputError(f"constraints={constraints!r} must be a list of texts such as 'cost <= 0.10'")
         goal = goal_of(maximize, minimize)
         parsed = tuple(Constraint.parse(text) for text in constraints)
-        if budget is not None and not (_is_number(budget) and math.isfinite(budget) and budget > 0):
+        if budget is not None and not (is_number(budget) and budget > 0):
             raise InputError(f"budget={budget!r} must be an amount of USD above 0")
         if isinstance(trial_limit, str):
             trial_limit = parse_quantity(TIME, trial_limit, where=f"the time-out {trial_limit!r}")
-        if trial_limit is not None and not (_is_number(trial_limit) and math.isfinite(trial_limit) and trial_limit > 0):
+        if trial_limit is not None and not (is_number(trial_limit) and trial_limit > 0):
             raise InputError(f"the time-out {trial_limit!r} must be above 0: seconds, or a text such as '30min'")
         problem = cls(space, goal, parsed, None if budget is None else float(budget), trial_limit)
         problem._refuse_contradictions()
@@ -232,7 +233,3 @@ def _metric_name(name: str | None) -> str:
     if not isinstance(name, str) or not name.isidentifier():
         raise InputError(f"{name!r} is no name for a metric; use letters, digits and underscores, such as 'accuracy'")
     return name
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
