@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from trimtuner.commands.catalog.azure_sizes import size_named
+from trimtuner.commands.catalog.azure import size_named
 from trimtuner.commands.catalog.gcp_types import MACHINE_TYPES
 from trimtuner.problem.catalog import COLUMNS
 

@@ -84,7 +84,7 @@ def update(
     aws needs boto3 (pip install 'trimtuner[aws]') and credentials, gcp an API key, azure neither. Nothing is written
     unless all went well.
     """
-    from trimtuner.commands.catalog import updating
+    from trimtuner.commands.catalog import fetching, updating
 
     if (provider is None) == (from_csv is None):
         raise InputError("name a provider (aws, azure or gcp), or give --from-csv FILE; not both")
@@ -95,7 +95,7 @@ def update(
     if from_csv is not None:
         found = updating.dated(from_csv, today)
     else:
-        found = updating.fetched(updating.PriceRequest(provider or "", region, today, key_variable, address))
+        found = updating.fetched(fetching.PriceRequest(provider or "", region, today, key_variable, address))
     found = updating.like(found, vm_type)
     updating.write_catalog(output, found)
     print(f"wrote {output}: {len(found)} types; name it in the job file: cloud: {{catalog: {output.name}, …}}")

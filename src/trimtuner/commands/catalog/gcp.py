@@ -5,20 +5,18 @@ It prices vCPUs, memory and GPUs by family and region, not machine types: those 
 
 from __future__ import annotations
 
+import os
 import re
 import urllib.parse
 from collections.abc import Iterator, Mapping
 
-from trimtuner.commands.catalog.fetching import JsonObject, PricesUnreachable, fetch_json, hint
+from trimtuner.commands.catalog.fetching import JsonObject, MachineFacts, PriceRequest, fetch_items, no_machines
 from trimtuner.commands.catalog.gcp_types import MACHINE_TYPES, MachineType
 from trimtuner.errors import InputError
 from trimtuner.problem.catalog import Listing
-from trimtuner.problem.vms import VM, Quote
+from trimtuner.problem.vms import Quote
 
-ADDRESS = "https://cloudbilling.googleapis.com/v1/services/6F81-5844-456A/skus"  # Compute Engine's
-KEY_VARIABLE = "GOOGLE_API_KEY"
-
-_MOST_PAGES = 200
+_ADDRESS = "https://cloudbilling.googleapis.com/v1/services/6F81-5844-456A/skus"  # Compute Engine's
 _USAGE = {"OnDemand": "on_demand", "Preemptible": "spot"}
 # How the catalog describes parts; the region follows. Custom, sole-tenancy and reserved ones are worded differently.
 _CORE_OR_MEMORY = re.compile(
@@ -29,19 +27,20 @@ _GPU = re.compile(r"Nvidia (Tesla )?(?P<gpu>A100|L4) GPU (attached to Spot Preem
 _FAMILIES = {"N1 Predefined": "n1", "N2D AMD": "n2d", "Compute optimized": "c2"}
 
 
-def gcp_listings(region: str, date: str, key: str, address: str = ADDRESS) -> list[Listing]:
+def gcp_listings(request: PriceRequest) -> list[Listing]:
     """Machine types of one region all of whose parts have a price."""
     parts: dict[tuple[str, str], float] = {}
-    for sku in _skus(key, address):
-        if region in _texts(sku.get("serviceRegions")):
+    for sku in _skus(_key_in(os.environ, request.key_variable), request.address or _ADDRESS):
+        regions = sku.get("serviceRegions")
+        if isinstance(regions, list) and request.place in regions:
             parts.update(_part(sku))
     if not parts:
-        raise PricesUnreachable(f"google has no machines in {region!r}; is that how it spells the region?{hint()}")
-    quote = Quote("gcp", region, date, "google cloud billing catalog")
+        raise no_machines("google", request.place)
+    quote = request.quote("google cloud billing catalog")
     return [listing for machine in MACHINE_TYPES.values() if (listing := _listing(machine, parts, quote)) is not None]
 
 
-def key_in(environment: Mapping[str, str], variable: str) -> str:
+def _key_in(environment: Mapping[str, str], variable: str) -> str:
     """The key that the variable holds; its value is never shown."""
     key = environment.get(variable, "")
     if not key:
@@ -55,20 +54,14 @@ def key_in(environment: Mapping[str, str], variable: str) -> str:
 
 
 def _skus(key: str, address: str) -> Iterator[JsonObject]:
-    token = ""
-    for _ in range(_MOST_PAGES):
-        query = {"currencyCode": "USD", **({"pageToken": token} if token else {})}
-        # In a header, not in the address, which is what errors and logs of proxies show.
-        answer = fetch_json(f"{address}?{urllib.parse.urlencode(query)}", {"X-Goog-Api-Key": key})
-        skus = answer.get("skus", [])
-        if not isinstance(skus, list):
-            raise PricesUnreachable(f"google did not answer with a list of prices{hint()}")
-        yield from (sku for sku in skus if isinstance(sku, dict))
-        following = answer.get("nextPageToken")
-        if not isinstance(following, str) or not following:
-            return
-        token = following
-    raise PricesUnreachable(f"google sent more than {_MOST_PAGES} pages of prices")
+    first = f"{address}?currencyCode=USD"
+
+    def next_page(answer: JsonObject) -> str | None:
+        token = answer.get("nextPageToken")
+        return f"{first}&pageToken={urllib.parse.quote_plus(token)}" if isinstance(token, str) and token else None
+
+    # In a header, not in the address, which is what errors and logs of proxies show.
+    return fetch_items("google", first, "skus", next_page, {"X-Goog-Api-Key": key})
 
 
 def _part(sku: JsonObject) -> dict[tuple[str, str], float]:
@@ -109,9 +102,8 @@ def _listing(machine: MachineType, parts: Mapping[tuple[str, str], float], quote
     if price is None:
         return None
     spot = _sum_of_parts(machine, parts, "spot")
-    return Listing(
-        machine.name, VM(machine.vcpus, machine.memory_gib, price, machine.gpus, spot, quote=quote), machine.gpu
-    )
+    facts = MachineFacts(machine.vcpus, machine.memory_gib, machine.gpus, machine.gpu)
+    return facts.listing(machine.name, price, spot, quote)
 
 
 def _sum_of_parts(machine: MachineType, parts: Mapping[tuple[str, str], float], market: str) -> float | None:
@@ -124,7 +116,3 @@ def _sum_of_parts(machine: MachineType, parts: Mapping[tuple[str, str], float], 
 
 def _objects(value: object) -> list[JsonObject]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def _texts(value: object) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

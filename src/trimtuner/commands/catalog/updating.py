@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from trimtuner.commands.catalog import azure, gcp
 from trimtuner.commands.catalog.aws import aws_listings
 from trimtuner.commands.catalog.azure import azure_listings
-from trimtuner.commands.catalog.gcp import KEY_VARIABLE, gcp_listings, key_in
+from trimtuner.commands.catalog.fetching import PriceRequest
+from trimtuner.commands.catalog.gcp import gcp_listings
 from trimtuner.commands.catalog.listing import as_csv
 from trimtuner.errors import InputError, nearest
 from trimtuner.files import replace_whole
-from trimtuner.problem.catalog import DEFAULT_REGIONS, Listing, listings_of_file
+from trimtuner.problem.catalog import Listing, listings_of_file
 
-
-@dataclass(frozen=True)
-class PriceRequest:
-    """Whose prices to fetch, and how to get at them."""
-
-    provider: str
-    region: str | None = None
-    date: str = ""  # of today, ISO 8601
-    key_variable: str = KEY_VARIABLE  # the environment variable that holds google's key
-    address: str | None = None  # of the price list, where it is not the provider's own
-
-    @property
-    def place(self) -> str:
-        """The region, or the provider's default."""
-        return self.region or DEFAULT_REGIONS[self.provider]
+_SOURCES: Mapping[str, Callable[[PriceRequest], list[Listing]]] = {
+    "aws": aws_listings,
+    "azure": azure_listings,
+    "gcp": gcp_listings,
+}
 
 
 def fetched(request: PriceRequest) -> list[Listing]:
@@ -72,21 +61,3 @@ def _dated(listing: Listing, name: str, date: str) -> Listing:
     quote = listing.quote
     quote = replace(quote, date=quote.date or date, source=quote.source or name)
     return replace(listing, vm=replace(listing.vm, quote=quote))
-
-
-def _of_aws(request: PriceRequest) -> list[Listing]:
-    if request.address is not None:
-        raise InputError("--address is not for aws; boto3 takes it from the variable AWS_ENDPOINT_URL")
-    return aws_listings(request.place, request.date)
-
-
-def _of_azure(request: PriceRequest) -> list[Listing]:
-    return azure_listings(request.place, request.date, request.address or azure.ADDRESS)
-
-
-def _of_gcp(request: PriceRequest) -> list[Listing]:
-    key = key_in(os.environ, request.key_variable)
-    return gcp_listings(request.place, request.date, key, request.address or gcp.ADDRESS)
-
-
-_SOURCES: Mapping[str, Callable[[PriceRequest], list[Listing]]] = {"aws": _of_aws, "azure": _of_azure, "gcp": _of_gcp}
