@@ -21,7 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from trimtuner.commands.catalog.azure import size_named
-from trimtuner.commands.catalog.gcp_types import MACHINE_TYPES
+from trimtuner.commands.catalog.gcp import MACHINE_TYPES
 from trimtuner.problem.catalog import COLUMNS
 
 FOLDER = Path(__file__).parents[1] / "src/trimtuner/problem/prices"

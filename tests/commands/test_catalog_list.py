@@ -10,7 +10,7 @@ import pytest
 
 from trimtuner.commands import cli
 from trimtuner.commands.catalog.azure import size_named
-from trimtuner.commands.catalog.gcp_types import MACHINE_TYPES
+from trimtuner.commands.catalog.gcp import MACHINE_TYPES
 from trimtuner.commands.catalog.listing import Wish, as_text, built_in_lines
 from trimtuner.jobs.load import load_job
 from trimtuner.jobs.validation import validate_text, validation

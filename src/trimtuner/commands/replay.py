@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from itertools import groupby
 
 from trimtuner.engines.table import Table, known_tables
-from trimtuner.study.replay import LEVELS, ReplayRun
-from trimtuner.study.replay import replay as replay_once
+from trimtuner.study.replay import LEVELS, ReplayRun, replay
 from trimtuner.tuning.recipes import recipe_named
 
 # Exploration money, in mean full-data runs, at which the quality so far is reported.
@@ -53,30 +51,20 @@ def run_replays(request: ReplayRequest, advance: Callable[[], None]) -> dict[str
     for method in request.methods:
         recipe_named(method)
     Table.find(request.table)
-    tasks = [
-        (request, method, seed)
-        for method in request.methods
-        for seed in range(request.first_seed, request.first_seed + request.seeds)
-    ]
-    runs: list[tuple[str, ReplayRun]] = []
-    if request.jobs == 1:
-        for task in tasks:
-            runs.append(_run_one(task))
+    seeds = range(request.first_seed, request.first_seed + request.seeds)
+    tasks = [(request, method, seed) for method in request.methods for seed in seeds]
+    found: dict[str, list[ReplayRun]] = {method: [] for method in request.methods}
+    with ProcessPoolExecutor(request.jobs) as pool:
+        runs = map(_run_one, tasks) if request.jobs == 1 else pool.map(_run_one, tasks)
+        for (_, method, _), run in zip(tasks, runs, strict=True):
+            found[method].append(run)
             advance()
-    else:
-        with ProcessPoolExecutor(request.jobs) as pool:
-            for done in pool.map(_run_one, tasks):
-                runs.append(done)
-                advance()
-    return {method: [run for _, run in group] for method, group in groupby(runs, key=lambda one: one[0])}
+    return found
 
 
-def _run_one(task: tuple[ReplayRequest, str, int]) -> tuple[str, ReplayRun]:
-    request, method, seed = task
-    table = Table.find(request.table)
-    return method, replay_once(
-        table, method, seed, request.trials, request.budget_runs, request.constraints, request.snapshots
-    )
+def _run_one(task: tuple[ReplayRequest, str, int]) -> ReplayRun:
+    one, method, seed = task
+    return replay(Table.find(one.table), method, seed, one.trials, one.budget_runs, one.constraints, one.snapshots)
 
 
 @dataclass(frozen=True)

@@ -57,14 +57,11 @@ class Listing:
         return self.vm.quote or Quote()
 
 
+@cache
 def built_in_catalog(provider: str = "aws", region: str | None = None) -> Mapping[str, VM]:
     """The shipped machines of one region, by name; without a region that of ``DEFAULT_REGIONS``."""
-    return _built_in_catalog(provider, region or DEFAULT_REGIONS[provider])
-
-
-@cache
-def _built_in_catalog(provider: str, region: str) -> Mapping[str, VM]:
-    return vms_of(in_region(built_in_listings(provider), region, f"the built-in catalog of {provider}"))
+    wanted = region or DEFAULT_REGIONS[provider]
+    return vms_of(in_region(built_in_listings(provider), wanted, f"the built-in catalog of {provider}"))
 
 
 @cache
@@ -94,7 +91,10 @@ def listings_of_file(path: Path) -> tuple[Listing, ...]:
 
 def read_listings(name: str, text: str) -> tuple[Listing, ...]:
     """The rows of a CSV, each checked; other columns than ours may be there and are left alone."""
-    rows = _rows(name, text)
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error as error:
+        raise InputError(f"{name} cannot be read: {error}") from None
     header = rows[0] if rows else []
     _check_header(name, header)
     listed = []
@@ -136,13 +136,6 @@ def check_vm_name(name: str) -> None:
     """Refuse a name that is not safe wherever a name is shown or stored."""
     if not VM_NAME.fullmatch(name):
         raise InputError(f"{_short(repr(name))} is no name for a VM type; use letters, digits and . _ : / + -")
-
-
-def _rows(name: str, text: str) -> list[list[str]]:
-    try:
-        return list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    except csv.Error as error:
-        raise InputError(f"{name} cannot be read: {error}") from None
 
 
 def _check_header(name: str, header: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from trimtuner.errors import InputError
 from trimtuner.problem.axes import Configuration, DiscreteAxis
 from trimtuner.problem.catalog import built_in_catalog
 from trimtuner.problem.expressions import Value
-from trimtuner.problem.machines import machine_columns
+from trimtuner.problem.machines import Machine, MachineScale
 from trimtuner.problem.parameters import Choice
 from trimtuner.problem.values import plain_value, told_apart
 
@@ -37,9 +37,8 @@ def _inferred_axis(name: str, configurations: Sequence[Configuration], given: di
         return DiscreteAxis(name, given[name])
     choice = Choice(values)
     if name == "vm_type" and all(value in built_in_catalog() for value in values):
-        catalog = built_in_catalog()
-        vms = [catalog[str(value)] for value in choice.values]
-        return DiscreteAxis(name, choice, machine_columns(vms, [1] * len(vms), [False] * len(vms)))
+        machines = [Machine(built_in_catalog()[str(value)], 1, False) for value in choice.values]
+        return DiscreteAxis(name, choice, MachineScale.of(machines).columns(machines))
     if choice.scale == "linear":
         low, high = min(float(v) for v in values), max(float(v) for v in values)
         if low > 0 and high / low >= _LOG_FROM_RATIO:

@@ -19,19 +19,10 @@ Direction: TypeAlias = Literal["maximize", "minimize"]
 
 SECONDS = {
     "ms": 0.001,
-    "s": 1.0,
-    "sec": 1.0,
-    "second": 1.0,
-    "seconds": 1.0,
-    "min": 60.0,
-    "minute": 60.0,
-    "minutes": 60.0,
-    "h": 3600.0,
-    "hour": 3600.0,
-    "hours": 3600.0,
-    "d": 86400.0,
-    "day": 86400.0,
-    "days": 86400.0,
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
+    **dict.fromkeys(("min", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("d", "day", "days"), 86400.0),
 }
 DOLLARS = {"usd": 1.0, "$": 1.0, "cent": 0.01, "cents": 0.01}
 _SHARE_NAMES = re.compile(r"(.*_)?(accuracy|acc|auc|f1|precision|recall)(_.*)?")
@@ -181,15 +172,10 @@ class Problem:
         return replace(self, goal=replace(self.goal, against=None), constraints=(*self.constraints, limit))
 
     def _refuse_contradictions(self) -> None:
-        for constraint in self.constraints:
-            for other in self.constraints:
-                if (
-                    constraint.metric == other.metric
-                    and constraint.is_upper
-                    and not other.is_upper
-                    and other.limit > constraint.limit
-                ):
-                    raise InputError(f"{constraint.text!r} and {other.text!r} cannot both hold")
+        for most in (constraint for constraint in self.constraints if constraint.is_upper):
+            for least in (constraint for constraint in self.constraints if not constraint.is_upper):
+                if most.metric == least.metric and least.limit > most.limit:
+                    raise InputError(f"{most.text!r} and {least.text!r} cannot both hold")
 
 
 def goal_of(maximize: str | None, minimize: str | None) -> Goal:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import datetime
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from pathlib import Path
 from trimtuner.errors import InputError, nearest
 from trimtuner.problem.catalog import COLUMNS, DEFAULT_REGIONS, Listing, built_in_listings, listings_of_file
 from trimtuner.problem.cells import cell_of_text
-from trimtuner.problem.price_ages import age_warnings
 
 ORDERS: Mapping[str, Callable[[Listing], tuple[float | str, ...]]] = {
     "price": lambda one: (one.vm.price_per_hour, one.vm_type),
@@ -78,11 +76,6 @@ def sorted_lines(listings: Iterable[Listing], order: str) -> list[Listing]:
     if order not in ORDERS:
         raise InputError(f"--sort {order!r} is none of {', '.join(ORDERS)}{nearest(order, ORDERS)}")
     return sorted(listings, key=ORDERS[order])
-
-
-def warnings_about(listings: Iterable[Listing], today: datetime.date) -> list[str]:
-    """What a person should know of these prices."""
-    return list(age_warnings((listing.quote for listing in listings), today))
 
 
 def as_rows(listings: Iterable[Listing]) -> list[dict[str, str | int | float | None]]:

@@ -11,9 +11,7 @@ from trimtuner.commands.catalog.aws import aws_listings
 from trimtuner.commands.catalog.azure import azure_listings
 from trimtuner.commands.catalog.fetching import PriceRequest
 from trimtuner.commands.catalog.gcp import gcp_listings
-from trimtuner.commands.catalog.listing import as_csv
 from trimtuner.errors import InputError, nearest
-from trimtuner.files import replace_whole
 from trimtuner.problem.catalog import Listing, listings_of_file
 
 _SOURCES: Mapping[str, Callable[[PriceRequest], list[Listing]]] = {
@@ -33,7 +31,11 @@ def fetched(request: PriceRequest) -> list[Listing]:
 
 def dated(path: Path, date: str) -> list[Listing]:
     """The lines of a CSV of one's own; those without a date get this one."""
-    return [_dated(listing, path.name, date) for listing in listings_of_file(path)]
+    found = []
+    for listing in listings_of_file(path):
+        quote = replace(listing.quote, date=listing.quote.date or date, source=listing.quote.source or path.name)
+        found.append(replace(listing, vm=replace(listing.vm, quote=quote)))
+    return found
 
 
 def like(listings: Sequence[Listing], pattern: str | None) -> list[Listing]:
@@ -50,14 +52,3 @@ def check_output(path: Path) -> None:
         raise InputError(f"there is no folder {path.parent} to write {path.name} to")
     if path.suffix.lower() != ".csv":
         raise InputError(f"--output {str(path)!r} must end with .csv, so that a job file can name it")
-
-
-def write_catalog(path: Path, listings: Sequence[Listing]) -> None:
-    """The file as a whole, also over an older one."""
-    replace_whole(path, as_csv(listings))
-
-
-def _dated(listing: Listing, name: str, date: str) -> Listing:
-    quote = listing.quote
-    quote = replace(quote, date=quote.date or date, source=quote.source or name)
-    return replace(listing, vm=replace(listing.vm, quote=quote))
