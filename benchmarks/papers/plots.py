@@ -46,7 +46,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes."""
+    """One pair of axes with its curves and points."""
 
     title: str
     x_label: str

@@ -38,7 +38,7 @@ class Search:
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """The constraints, as texts."""
+        """The constraints of the search, as texts."""
         if self.goal is Goal.ACCURACY:
             return (f"cost <= {self.job.cost_limit:g}",)
         return (f"accuracy >= {LEAST_ACCURACY:g}", f"time <= {MOST_SECONDS:g}")
@@ -85,7 +85,7 @@ class Trace:
 
     @classmethod
     def from_plain(cls, columns: Mapping[str, Sequence[float]]) -> Trace:
-        """From what ``as_plain`` gave."""
+        """The trace that ``as_plain`` made plain."""
         return cls(
             spent=tuple(columns["spent"]),
             seconds=tuple(columns["seconds"]),

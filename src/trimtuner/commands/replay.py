@@ -19,7 +19,7 @@ CURVE_RUNS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0)
 
 @dataclass(frozen=True)
 class ReplayRequest:
-    """Which searches to run."""
+    """Which searches of which table to run."""
 
     table: str
     methods: tuple[str, ...]
@@ -98,7 +98,7 @@ class LevelFigures:
 
 @dataclass(frozen=True)
 class MethodFigures:
-    """Everything about one method."""
+    """Everything that the searches with one method came to."""
 
     method: str
     levels: tuple[LevelFigures, ...]
@@ -123,7 +123,7 @@ class Summary:
     methods: Sequence[MethodFigures]
 
     def as_json(self) -> dict[str, object]:
-        """Plain values only."""
+        """The summary in plain values, for scripts."""
         return asdict(self)
 
 

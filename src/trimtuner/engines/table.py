@@ -33,6 +33,10 @@ class Cell:
     metrics: Mapping[str, float]
     failed: str | None
 
+    def is_within(self, constraints: Sequence[Constraint]) -> bool:
+        """Whether it ran, and within these limits."""
+        return self.failed is None and all(one.is_met(self.metrics[one.metric]) for one in constraints)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -90,7 +94,7 @@ class Table:
         )
 
     def cell(self, configuration: Mapping[str, Value], fraction: float) -> Cell:
-        """What was measured there."""
+        """What was measured there; an error where nothing was."""
         place = (tuple(configuration.items()), fraction)
         if place not in self.cells:
             raise InputError(f"table {self.name!r} has no row for {dict(configuration)!r} at fraction {fraction:g}")
@@ -118,8 +122,7 @@ class Table:
                 listed = ", ".join(sorted(known))
                 raise InputError(f"table {self.name!r} has no metric {name!r}, only {listed}{nearest(name, known)}")
         for (_, fraction), cell in self.cells.items():
-            within = cell.failed is None and all(c.is_met(cell.metrics[c.metric]) for c in constraints)
-            if fraction in fractions and within:
+            if fraction in fractions and cell.is_within(constraints):
                 yield cell.metrics[metric]
 
     def full_run_costs(self) -> list[float]:
@@ -131,13 +134,9 @@ class Table:
 
 
 def known_tables() -> list[str]:
-    """Names of the tables that can be found: those shipped, and those with a description in TRIMTUNER_DATA."""
-    names = {Path(file.name).stem for file in _shipped().iterdir() if file.name.endswith(".csv")}
-    for folder in _data_folders():
-        for file in folder.glob("*.csv") if folder.is_dir() else ():
-            if file.with_suffix(".toml").is_file():
-                names.add(file.stem)
-    return sorted(names)
+    """Names of the tables that can be found, with their descriptions, in TRIMTUNER_DATA and among those shipped."""
+    files = {str(folder / file.name) for folder in _folders() if folder.is_dir() for file in folder.iterdir()}
+    return sorted({Path(file).stem for file in files if file.endswith(".csv") and f"{file[:-4]}.toml" in files})
 
 
 class _Reader:
@@ -253,9 +252,9 @@ def _shipped() -> Traversable:
     return resources.files("trimtuner") / "tables"
 
 
-def _data_folders() -> list[Path]:
+def _folders() -> list[Traversable]:
     named = os.environ.get(_DATA_VARIABLE)
-    return [Path(named)] if named else []
+    return [Path(named), _shipped()] if named else [_shipped()]
 
 
 def _find_csv(name: str) -> Traversable:
@@ -264,12 +263,12 @@ def _find_csv(name: str) -> Traversable:
         if not given.is_file():
             raise InputError(f"there is no table at {name!r}")
         return given
-    places: list[Traversable] = [folder / f"{name}.csv" for folder in (*_data_folders(), _shipped())]
-    for place in places:
+    folders = _folders()
+    for place in (folder / f"{name}.csv" for folder in folders):
         if place.is_file():
             return place
     raise InputError(
-        f"no table {name!r} in {' or '.join([*map(str, _data_folders()), 'the package'])}; "
+        f"no table {name!r} in {' or '.join([*map(str, folders[:-1]), 'the package'])}; "
         f"known are {', '.join(known_tables())}{nearest(name, known_tables())}; "
         f"give a path, or set {_DATA_VARIABLE} to the folder that has it"
     )

@@ -105,7 +105,7 @@ class History:
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
-        """Everything measured, snapshots included."""
+        """Everything that was measured, snapshots and failed trials' included."""
         return tuple(m for outcome in self.outcomes for m in outcome.measurements)
 
     @property

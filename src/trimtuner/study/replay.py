@@ -36,7 +36,7 @@ class ReplayMoment:
 
 @dataclass(frozen=True)
 class ReplayRun:
-    """One search."""
+    """One search of a table, moment by moment."""
 
     seed: int
     moments: tuple[ReplayMoment, ...]
@@ -140,7 +140,7 @@ class _Scorer:
             time=self._elapsed(),
             ask_seconds=ask_seconds,
             chance_feasible=recommendation.chance_feasible,
-            is_feasible=cell.failed is None and all(c.is_met(cell.metrics[c.metric]) for c in constraints),
+            is_feasible=cell.is_within(constraints),
         )
 
     def is_best(self, recommendation: Recommendation) -> bool:

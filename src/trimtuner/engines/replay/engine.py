@@ -41,7 +41,7 @@ class ReplayEngine:
         return _state(self._mirrors.at(Path(handle)))
 
     def stop(self, handle: str) -> None:
-        """Play no further."""
+        """Play the attempt no further: it has ended now."""
         mirror = self._mirrors.at(Path(handle))
         if _state(mirror).end is None:
             mirror.note(_STOPPED, {"at": time.time()})

@@ -23,7 +23,7 @@ class Script:
     end: End
 
     def as_json(self) -> dict[str, object]:
-        """For a file."""
+        """The script in values that a JSON file can hold."""
         return {
             "reports": [{"metrics": {**report.metrics}, "seconds": report.seconds} for report in self.reports],
             "kind": self.end.kind,
@@ -33,7 +33,7 @@ class Script:
 
     @classmethod
     def of_json(cls, found: dict[str, object]) -> Script:
-        """What ``as_json`` wrote."""
+        """The script that ``as_json`` wrote."""
         reports: list[dict[str, object]] = found["reports"]  # type: ignore[assignment]
         seconds = found["seconds"]
         return cls(
