@@ -18,7 +18,7 @@ from under_test import RUNNING_COMMANDS, SECRET, UnderTest, parameters
 from trimtuner.engines.minding import attempt, files
 from trimtuner.engines.minding.metrics import MOST_NAMES
 from trimtuner.engines.protocol import TIMEOUT, AttemptState, Engine, Launch, Machines
-from trimtuner.jobs.subjects import log_tail
+from trimtuner.jobs.studies import log_tail
 from waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local engine needs Linux")

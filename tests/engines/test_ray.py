@@ -26,7 +26,6 @@ from ray._private.node import Node
 from ray.util import placement_group_table
 from ray_under_test import SmallCluster
 
-from trimtuner.commands.look import Look
 from trimtuner.engines import protocol
 from trimtuner.engines.minding import processes
 from trimtuner.engines.protocol import AttemptState, Engine, Launch, Machines, reap
@@ -35,6 +34,7 @@ from trimtuner.engines.ray.own import TAG
 from trimtuner.engines.ray.surroundings import AUTHENTICATION, TOKEN_FILE
 from trimtuner.errors import InputError
 from trimtuner.jobs.studies import JobStudy
+from trimtuner.state import StudyState
 from waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.xdist_group("ray")
@@ -421,8 +421,8 @@ class Job:
         notes = self.path.parent.parent / f"{self.path.parent.name}-ran"
         return notes.read_text().splitlines() if notes.exists() else []
 
-    def look(self) -> Look:
-        return Look.at(JobStudy.at(self.path))
+    def look(self) -> StudyState:
+        return JobStudy.at(self.path).state()
 
     def assert_sound(self, trials: int) -> None:
         """Every trial was measured, no attempt ran twice, and every cent is in the ledger."""
@@ -431,14 +431,14 @@ class Job:
         assert len(look.history.outcomes) == trials
         assert [outcome.failed for outcome in look.history.outcomes] == [None] * trials
         assert set(Counter(self.ran()).values()) == {1}
-        charged = sum(entry.nanos for entry in look.view.ledger() if entry.kind == "charge")
-        assert round(look.view.spent * 1e9) == charged
-        assert look.view.reserved == 0.0
+        charged = sum(entry.nanos for entry in look.record.ledger() if entry.kind == "charge")
+        assert round(look.record.spent * 1e9) == charged
+        assert look.record.reserved == 0.0
         assert charged == sum(round(outcome.cost * 1e9) for outcome in look.history.outcomes)
 
     def assert_nothing_runs(self) -> None:
         folder = str(self.path.parent)
-        study = self.look().view.id
+        study = self.look().record.id
         wait_until(lambda: not [one for one in processes.tagged_processes() if one.study == study])
         assert not [one for one in processes.tagged_processes() if one.folder.startswith(folder)]
         clear_leftovers(study)
@@ -459,7 +459,7 @@ def test_a_run_goes_on_on_another_node_when_one_is_killed_under_it(place: Place)
     job.assert_sound(4)
     job.assert_nothing_runs()
     assert [name for name in job.ran() if name.endswith("-2")]
-    assert all(study != job.look().view.id for study in Keepers(None).studies())  # it left with the run
+    assert all(study != job.look().record.id for study in Keepers(None).studies())  # it left with the run
 
 
 def test_a_killed_driver_is_resumed_and_no_trial_runs_twice(place: Place) -> None:

@@ -149,7 +149,7 @@ def test_two_markets_are_two_maps():
     )
     trial = study.ask()
     study.tell(trial, time=100.0)
-    view = machines(study._subject())
+    view = machines(study.state())
     assert view.markets == ("on_demand", "spot")
     assert {(cell.vm_count, cell.market) for cell in view.cells} == {(c, m) for c in (1, 2) for m in view.markets}
 

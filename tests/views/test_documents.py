@@ -63,7 +63,7 @@ def hostile_subject():
     )
     for _ in range(3):
         study.tell(study.ask(), f=1.0, time=1.0)
-    subject = study._subject()
+    subject = study.state()
     first, second, third = subject.history.outcomes  # such as another program may have written into the record
     measured = replace(first.measurements[0], metrics={"f": 1.0, "time": 1.0, "<img src=x onerror=alert(1)>": 2.0})
     outcomes = (replace(first, measurements=(measured,)), replace(second, measurements=(), failed=HOSTILE), third)
@@ -148,18 +148,18 @@ def test_a_study_of_few_trials_or_only_failures_is_shown_without_a_fault(trials)
     study = tt.Study(tt.Space({"x": tt.Choice([1, 2, 3])}, fractions=[0.5, 1.0]), maximize="f")
     for _ in range(trials):
         study.tell(study.ask(), failed="oom", time=1.0)
-    html = document(study._subject())
+    html = document(study.state())
     assert html.count("Nothing was measured yet.") == 6
-    assert "Nothing was measured yet." in markdown(study._subject())
+    assert "Nothing was measured yet." in markdown(study.state())
 
 
 def test_a_study_of_one_measurement_without_money_is_shown_without_a_fault():
     study = tt.Study(tt.Space({"x": tt.Float(0.0, 1.0), "y": tt.Int(1, 9, when="x > 0.5")}), minimize="time")
     study.tell(study.ask(), time=1.0)
-    html = document(study._subject())
+    html = document(study.state())
     assert "There is only one number to each configuration: nothing to trade." in html
     assert Reader(html).open == []
-    assert markdown(study._subject())
+    assert markdown(study.state())
 
 
 def test_the_report_of_two_hundred_trials_is_small():

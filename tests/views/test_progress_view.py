@@ -82,7 +82,7 @@ def test_what_was_recommended_before_is_judged_although_it_has_left_the_pool():
             outcomes = study.history.outcomes
             asked = replace(outcomes[-1].trial, recommended=(left, 1.0))
             study.history = replace(study.history, outcomes=(*outcomes[:-1], replace(outcomes[-1], trial=asked)))
-    subject = study._subject()
+    subject = study.state()
     assert left not in subject.belief.pool
     (moment,) = [one for one in progress(subject).moments if dict(one.config) == left]
     assert 0.0 <= moment.goal <= 1.0  # trees predict within what they saw

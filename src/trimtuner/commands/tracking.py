@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from trimtuner.commands.look import Look
 from trimtuner.jobs.studies import JobStudy
 
 
@@ -13,10 +12,8 @@ def export_to_mlflow(of: JobStudy, uri: str, experiment: str | None) -> str:
     _prepare()
     from trimtuner.integrations.mlflow import Progress, log_progress
 
-    look = Look.at(of)
-    progress = Progress(
-        of.job.name, look.view.id, look.history, look.recommendation(), attempts=tuple(look.view.attempts())
-    )
+    state = of.state()
+    progress = Progress(state.name, of.record.id, state.history, state.recommendation, attempts=state.attempts)
     logged = log_progress(progress, uri, experiment)
     running = f", {logged.running} still running" if logged.running else ""
     return f"{logged.added} trials logged, {logged.known} there already{running}"

@@ -57,7 +57,8 @@ class Space:
         self.cloud = cloud
         self.fractions = _checked_fractions(fractions)
         self.snapshots = bool(snapshots)
-        self._listed: tuple[Configuration, ...] | None = None
+        self.listed: tuple[Configuration, ...] | None = None  # where they were given one by one
+        self.scaled_by_hand: Mapping[str, Choice] = {}  # of those, what was not left to be inferred
         self._listed_prices: Floats | None = None
         self._axes = _axes_of(self.parameters, cloud)
 
@@ -88,7 +89,8 @@ class Space:
         space.parameters = {axis.name: axis.choice for axis in space._axes if isinstance(axis, DiscreteAxis)}
         if prices is not None:
             space._axes = (*space._axes, PriceAxis(prices))
-        space._listed = listed
+        space.listed = listed
+        space.scaled_by_hand = dict(parameters or {})
         space._listed_prices = prices
         _refuse_duplicates(listed, space.key)
         return space
@@ -106,14 +108,14 @@ class Space:
     @property
     def size(self) -> float:
         """How many configurations there are at most (those of inactive parameters counted once each); may be inf."""
-        if self._listed is not None:
-            return len(self._listed)
+        if self.listed is not None:
+            return len(self.listed)
         return math.prod(axis.size for axis in self._axes)
 
     @property
     def is_enumerable(self) -> bool:
         """Whether every configuration can be looked at."""
-        return self._listed is not None or self.size <= ENUMERATION_LIMIT
+        return self.listed is not None or self.size <= ENUMERATION_LIMIT
 
     def with_snapshots(self, snapshots: bool) -> Space:
         """The same space, with or without snapshots on the way to a fraction."""
@@ -166,7 +168,7 @@ class Space:
         for name in configuration:
             if name not in self.names:
                 raise InputError(f"{name!r} is no parameter of this space{nearest(name, self.names)}")
-        if self._listed is not None:
+        if self.listed is not None:
             if self.key(configuration) not in self._whole_pool._positions:
                 raise InputError(f"the configuration {dict(configuration)!r} is not one of those listed")
             return
@@ -209,8 +211,8 @@ class Space:
 
     @cached_property
     def _whole_rows(self) -> Floats:
-        if self._listed is not None:
-            return np.hstack([axis.columns_of_configurations(self._listed) for axis in self._axes])
+        if self.listed is not None:
+            return np.hstack([axis.columns_of_configurations(self.listed) for axis in self._axes])
         return np.hstack([axis.columns_of_codes(self._codes[:, i]) for i, axis in enumerate(self._axes)])
 
     @cached_property
@@ -222,8 +224,8 @@ class Space:
     @cached_property
     def _whole_pool(self) -> Pool:
         rows = self._whole_rows[:, self._varying_columns]
-        if self._listed is not None:
-            return self._pool_of(self._listed, rows, self._listed_prices)
+        if self.listed is not None:
+            return self._pool_of(self.listed, rows, self._listed_prices)
         codes = self._codes
         prices = interruptions = None
         for i, axis in enumerate(self._axes):

@@ -24,6 +24,7 @@ ADOPTED = "adopted"
 IMPORTED = "imported"
 FORGOTTEN = "forgotten"  # of a failed trial: from then on it only cost its money
 BUDGET_CHANGED = "budget changed"
+RESTATED = "restated"  # the definition: the same study, in the words of this version
 STOP_REQUESTED = "stop requested"
 
 

@@ -16,6 +16,7 @@ from trimtuner.records.addresses import Place
 from trimtuner.records.change import Change
 from trimtuner.records.codec import decode_mapping, encode_definition
 from trimtuner.records.database import Database
+from trimtuner.records.differences import differences
 from trimtuner.records.errors import DefinitionDiffers
 from trimtuner.records.ledger import Ledger
 from trimtuner.records.money import to_nanos, to_usd
@@ -41,17 +42,19 @@ class Records:
         definition: Mapping[str, object],
         budget: float | None,
         gather: Callable[[], Sequence[Earlier]] = tuple,
+        differing: Callable[[Mapping[str, object]], Sequence[str]] | None = None,
     ) -> Record:
         """The study of that name, made if need be; one that is defined otherwise is refused, another budget noted.
 
         ``gather`` finds the earlier studies that a new one learns from. It is asked once, when the study is made; what
-        it found is copied into the record.
+        it found is copied into the record. ``differing`` says how the study differs from a definition in the record,
+        where other words may mean the same: then the record is given the new ones.
         """
         require_text(name, "the name of a study")
         text = encode_definition(definition)
         nanos = None if budget is None else to_nanos(budget, "the budget")
         earlier = () if name in self.names() else gather()
-        return Record(self._reader, self._writer, self._create_or_find(name, text, nanos, earlier))
+        return Record(self._reader, self._writer, self._create_or_find(name, text, nanos, earlier, differing))
 
     def open(self, name: str) -> Record:
         """The study of that name."""
@@ -75,7 +78,12 @@ class Records:
         self.close()
 
     def _create_or_find(
-        self, name: str, definition: str, budget: int | None, earlier: Sequence[Earlier]
+        self,
+        name: str,
+        definition: str,
+        budget: int | None,
+        earlier: Sequence[Earlier],
+        differing: Callable[[Mapping[str, object]], Sequence[str]] | None,
     ) -> Row[tuple[object, ...]]:
         query = shown(STUDIES).where(STUDIES.c.name == name)
         with self._writer.transaction() as connection:
@@ -85,9 +93,14 @@ class Records:
                 refuse_damaged(connection, self._writer.where, row.study)
             if row is None:
                 self._writer.keep(connection, _insert_study(connection, name, definition, budget, earlier))
-            elif row.definition != definition:
-                raise DefinitionDiffers(name, decode_mapping(row.definition), decode_mapping(definition))
-            elif row.budget != budget:
+                return connection.execute(query).one()
+            if row.definition != definition:
+                old, new = decode_mapping(row.definition), decode_mapping(definition)
+                found = differences(old, new) if differing is None else differing(old)
+                if found:
+                    raise DefinitionDiffers(name, found)
+                self._writer.keep(connection, _restate(connection, row.study, definition))
+            if row.budget != budget:
                 self._writer.keep(connection, _change_budget(connection, row.study, row.budget, budget))
             return connection.execute(query).one()
 
@@ -158,6 +171,14 @@ def _insert_study(
     change.log(facts.CREATED, None, {"budget": None if budget is None else to_usd(budget)})
     for one in earlier:
         change.log(facts.LEARNS, None, one.plain)
+    change.touch(STUDIES, {})
+    return change.seal()
+
+
+def _restate(connection: Connection, study: int, definition: str) -> Written:
+    connection.execute(update(STUDIES).where(STUDIES.c.study == study).values(definition=definition))
+    change = Change(connection, study, Ledger(study))
+    change.log(facts.RESTATED, None, {})
     change.touch(STUDIES, {})
     return change.seal()
 

@@ -65,7 +65,7 @@ def _counts(now: Status) -> list[str]:
 
 def _status(shown: Shown) -> Status | None:
     try:
-        return None if shown.watched is None else shown.watched.view.status()
+        return None if shown.watched is None else shown.watched.record.status()
     except TrimTunerError:
         return None
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from trimtuner.errors import TrimTunerError
 from trimtuner.jobs.studies import JobStudy
-from trimtuner.jobs.subjects import Watched
 from trimtuner.models.gaussian_process import GaussianProcess
 from trimtuner.state import StudyState
 from trimtuner.views.catalogue import EFFORTS, VIEWS, Effort
@@ -51,7 +50,7 @@ class Shown:
     name: str
     path: Path
     of: JobStudy
-    watched: Watched | None = None  # None: it has not begun, or cannot be read
+    watched: JobStudy | None = None  # None: it has not begun, or cannot be read
     trouble: str = ""  # why there is nothing to watch
     runs: int = 0  # at work
     subject: StudyState | None = None  # of the facts that were rendered last
@@ -120,16 +119,16 @@ def render(path: str, effort: Effort, state: str) -> Rendered:
     """In the worker: all views of one effort, as the record stands."""
     begin = time.monotonic()
     try:
-        html = _html(_patient(_watched(path).subject()), effort)
+        html = _html(_patient(_watched(path).judged_state()), effort)
     except Exception as error:
         html, state = _instead(effort, words_instead(error)), _NO_STATE
     return Rendered(state, html, time.monotonic() - begin)
 
 
-def _facts(shown: Shown, watched: Watched, state: str) -> Rendered:
+def _facts(shown: Shown, watched: JobStudy, state: str) -> Rendered:
     begin = time.monotonic()
     try:
-        shown.subject = watched.subject()
+        shown.subject = watched.judged_state()
         html = _html(shown.subject, "facts")
     except Exception as error:
         html, state = _instead("facts", words_instead(error)), _NO_STATE
@@ -164,16 +163,16 @@ def _patient(subject: StudyState) -> StudyState:
 
 
 @cache
-def _watched(path: str) -> Watched:
-    return Watched(JobStudy.at(Path(path)))
+def _watched(path: str) -> JobStudy:
+    return JobStudy.at(Path(path))
 
 
 def _version_of(shown: Shown) -> int | None:
     """The version of the record, by one small query; nothing where there is no record yet."""
     try:
         if shown.watched is None:
-            shown.watched = Watched(shown.of)
-        version = shown.watched.view.version()
+            shown.watched = JobStudy(shown.of.job)  # opened anew
+        version = shown.watched.record.version()
         shown.trouble = ""
         return version
     except TrimTunerError as error:

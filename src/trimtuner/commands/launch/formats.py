@@ -9,13 +9,11 @@ from pathlib import Path
 
 from trimtuner.commands.launch.bash import bash_text
 from trimtuner.commands.launch.kubernetes import kubernetes_text
-from trimtuner.commands.launch.plan import Plan, plan_of
+from trimtuner.commands.launch.plan import Plan
 from trimtuner.commands.launch.sagemaker import sagemaker_text
 from trimtuner.commands.launch.skypilot import skypilot_text
-from trimtuner.commands.look import Look
 from trimtuner.errors import InputError, nearest
 from trimtuner.files import FOR_USER, write_new
-from trimtuner.tuning.recommendation import Recommendation
 
 
 @dataclass(frozen=True)
@@ -34,14 +32,14 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
-def launch_text(look: Look, recommendation: Recommendation, form: str) -> str:
+def launch_text(plan: Plan, form: str) -> str:
     """What launches the recommendation, in that format."""
-    return _format_named(form).text(plan_of(look, recommendation))
+    return _format_named(form).text(plan)
 
 
-def write_launch(look: Look, recommendation: Recommendation, form: str, output: Path) -> str:
+def write_launch(plan: Plan, form: str, output: Path) -> str:
     """Write what launches the recommendation, never over a file that is there; the command that takes the file."""
-    text = launch_text(look, recommendation, form)
+    text = launch_text(plan, form)
     write_new(output, text, FOR_USER)
     return f"{FORMATS[form].launcher}{shlex.quote(str(output))}"
 
