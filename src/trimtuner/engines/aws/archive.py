@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 _MAIN = "from trimtuner.engines.aws.machine_side import main\n\nmain()\n"
 _EMPTY = ("trimtuner", "trimtuner/engines", "trimtuner/engines/aws")  # their own files import more than is sent
-_SENT = ("errors.py", "private.py", "engines/protocol.py", "engines/aws/machine_side.py")
+_SENT = ("errors.py", "files.py", "engines/protocol.py", "engines/aws/machine_side.py")
 _SENT_FOLDER = "engines/minding"
 _LONG_AGO = (2020, 1, 1, 0, 0, 0)
 
