@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 import ray
 from ray._private.node import Node
-from ray.cluster_utils import Cluster
+from ray.cluster_utils import OwnCluster
 from under_test import SECRET, UnderTest
 
-from trimtuner.engines.minding import processes
 from trimtuner.engines.ray.engine import RayEngine
 from trimtuner.engines.ray.settings import RaySettings
 from trimtuner.engines.ray.surroundings import TOKEN_FILE
+from trimtuner.engines.supervising import processes
 
 OBJECT_STORE_BYTES = 80 * 1024 * 1024
 
@@ -32,7 +32,7 @@ OBJECT_STORE_BYTES = 80 * 1024 * 1024
 class SmallCluster:
     """A head without machines to offer, and nodes that can be killed."""
 
-    cluster: Cluster
+    cluster: OwnCluster
     folder: Path
     orphans: list[processes.Process] = field(default_factory=list)  # of killed nodes
 
@@ -79,7 +79,7 @@ def small_cluster() -> Iterator[SmallCluster]:
         "include_dashboard": False,
         "include_log_monitor": False,
     }
-    cluster = Cluster(initialize_head=True, head_node_args=head)
+    cluster = OwnCluster(initialize_head=True, head_node_args=head)
     small = SmallCluster(cluster, folder)
     try:
         small.add_node(small=4, large=1)

@@ -20,7 +20,7 @@ from aws_under_test import IMAGE, REGION
 from mock_cloud import MockCloud, tags_of
 
 from trimtuner.commands.look import Look
-from trimtuner.engines.minding import processes
+from trimtuner.engines.supervising import processes
 from trimtuner.jobs.studies import JobStudy
 from waiting import PATIENCE_SECONDS, wait_until
 

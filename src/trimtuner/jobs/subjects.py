@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from trimtuner.engines.minding.files import open_regular
+from trimtuner.engines.supervising.files import open_regular
 from trimtuner.jobs.differing import differences_from, note, require_judgeable
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.problem.expressions import Value

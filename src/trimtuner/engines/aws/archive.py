@@ -13,7 +13,7 @@ from typing import NamedTuple
 _MAIN = "from trimtuner.engines.aws.machine_side import main\n\nmain()\n"
 _EMPTY = ("trimtuner", "trimtuner/engines", "trimtuner/engines/aws")  # their own files import more than is sent
 _SENT = ("errors.py", "files.py", "engines/protocol.py", "engines/aws/machine_side.py")
-_SENT_FOLDER = "engines/minding"
+_SENT_FOLDER = "engines/supervising"
 _LONG_AGO = (2020, 1, 1, 0, 0, 0)
 
 
@@ -32,7 +32,7 @@ def archive() -> Archive:
         for name, text in sorted(_contents().items()):
             file.writestr(zipfile.ZipInfo(name, _LONG_AGO), text, zipfile.ZIP_DEFLATED)
     data = buffer.getvalue()
-    # Named by its content: one that a running minder still reads from is never replaced by another.
+    # Named by its content: one that a running supervisor still reads from is never replaced by another.
     return Archive(f"machine-{hashlib.sha256(data).hexdigest()[:16]}.pyz", data)
 
 

@@ -19,20 +19,20 @@ from trimtuner.engines.aws import naming
 from trimtuner.engines.aws.background import begin
 from trimtuner.engines.aws.ec2 import Ec2, Instance, usual_region
 from trimtuner.engines.aws.fleet import Fleet
-from trimtuner.engines.aws.flight import READY, Flight
 from trimtuner.engines.aws.keys import Keys, read_login_key
 from trimtuner.engines.aws.machine import Login
-from trimtuner.engines.aws.naming import Name
-from trimtuner.engines.aws.order import Order
+from trimtuner.engines.aws.naming import AttemptName
+from trimtuner.engines.aws.order import RentalOrder
 from trimtuner.engines.aws.pace import Pace
-from trimtuner.engines.aws.pilot import Pilot, Task
+from trimtuner.engines.aws.remote_command import READY, RemoteCommand
+from trimtuner.engines.aws.remote_run import RemoteRun, Task
 from trimtuner.engines.aws.renting import ELSEWHERE, Renting
 from trimtuner.engines.aws.settings import AwsSettings
 from trimtuner.engines.aws.troubles import Troubles
 from trimtuner.engines.aws.watch import Watch
-from trimtuner.engines.minding.environment import check_launch, check_secrets, record_of
-from trimtuner.engines.minding.mirror import Mirror, Mirrors
 from trimtuner.engines.protocol import AttemptState, EngineTrouble, Found, Launch, Machines
+from trimtuner.engines.supervising.environment import check_launch, check_secrets, record_of
+from trimtuner.engines.supervising.mirror import Mirror, Mirrors
 from trimtuner.errors import InputError
 
 _RENTED_IN = "region.json"  # where its machines are; a job file may name another region by now
@@ -47,7 +47,7 @@ class AwsEngine:
         self._folder, self._settings, self._pace = folder.resolve(), settings, pace or Pace()
         self._mirrors = Mirrors(secret)
         self._regions: dict[str, tuple[Ec2, Watch]] = {}
-        self._pilots: dict[str, tuple[Pilot, Future[None]]] = {}
+        self._runs: dict[str, tuple[RemoteRun, Future[None]]] = {}
         self._lock = threading.Lock()
 
     def start(self, launch: Launch) -> str:
@@ -58,49 +58,49 @@ class AwsEngine:
             check_secrets(launch)
             self._write_down(launch, mirror, _known(self._settings.region or usual_region()))
         region = str((mirror.noted(_RENTED_IN) or {})["region"])
-        name = Name(region, launch.study, launch.trial, launch.attempt)
+        name = AttemptName(region, launch.study, launch.trial, launch.attempt)
         if mirror.end() is None:
-            self._pilot(name)
+            self._run(name)
         return name.handle
 
     def take_over(self, launch: Launch, handle: str) -> str:
         """By the tags of its machines, which are the same from everywhere."""
-        name = Name.of_handle(handle)
+        name = AttemptName.of_handle(handle)
         mirror = self._mirror(name.study, name.trial, name.attempt)
         if mirror.noted(_MACHINES) is None:
             mirror.note(ELSEWHERE, {})  # first of all, or it could be taken for one that was never launched
             self._write_down(launch, mirror, name.region)
         if mirror.end() is None:
-            self._pilot(name)
+            self._run(name)
         return name.handle
 
     def poll(self, handle: str) -> AttemptState:
         """How it goes; an EngineTrouble while something is in the way, which is then tried again by itself."""
-        name = Name.of_handle(handle)
+        name = AttemptName.of_handle(handle)
         mirror = self._mirror(name.study, name.trial, name.attempt)
         state = _since_launch(mirror)
         if state.end is not None:
             return state
         if mirror.noted(_MACHINES) is None:
             raise EngineTrouble(f"{handle!r} was not started from here; start it again to take it over")
-        pilot = self._pilot(name)
-        if pilot.troubles.text:
-            raise EngineTrouble(pilot.troubles.text)
+        run = self._run(name)
+        if run.troubles.text:
+            raise EngineTrouble(run.troubles.text)
         return state
 
     def stop(self, handle: str) -> None:
         """End it, and return when its machines are confirmed to be gone."""
-        name = Name.of_handle(handle)
+        name = AttemptName.of_handle(handle)
         mirror = self._mirror(name.study, name.trial, name.attempt)
         if mirror.end() is not None:
             self._clear_leftovers(name)
             return
         mirror.ask_to_stop()
-        pilot, deadline = self._pilot(name), time.monotonic() + self._pace.stopped_within
-        begin(_try_again(pilot)).result()
+        run, deadline = self._run(name), time.monotonic() + self._pace.stopped_within
+        begin(_try_again(run)).result()
         while mirror.end() is None:
-            if pilot.troubles.text or time.monotonic() > deadline:
-                words = pilot.troubles.text or "its machines are not gone yet"
+            if run.troubles.text or time.monotonic() > deadline:
+                words = run.troubles.text or "its machines are not gone yet"
                 raise EngineTrouble(f"the end of {handle!r} is not confirmed; stop it again ({words})")
             time.sleep(_GLANCE_SECONDS)
 
@@ -121,15 +121,15 @@ class AwsEngine:
             mirror = self._mirrors.at(path.parent)
             region, launch = mirror.noted(_RENTED_IN), _launch_in(mirror)
             if region is not None and launch is not None and mirror.end() is None:
-                name = Name(str(region["region"]), launch.study, launch.trial, launch.attempt)
+                name = AttemptName(str(region["region"]), launch.study, launch.trial, launch.attempt)
                 yield Found(name.study, name.trial, name.attempt, name.handle, is_running=False)
 
     def forget(self, handle: str) -> None:
         """Nothing is held but memory: an end is told only when the machines are gone."""
         with self._lock:
-            self._pilots.pop(handle, None)
+            self._runs.pop(handle, None)
 
-    def _clear_leftovers(self, name: Name) -> None:
+    def _clear_leftovers(self, name: AttemptName) -> None:
         """Of an attempt whose end is told nothing should be left; make sure of it."""
         ec2, watch = self._region(name.region)
         fleet = Fleet(name, ec2, watch, self._pace, self._settings.billed_at_least)
@@ -152,7 +152,7 @@ class AwsEngine:
             ) from None
 
     def _write_down(self, launch: Launch, mirror: Mirror, region: str) -> None:
-        """All that a pilot needs, whoever begins it."""
+        """All that a run needs, whoever begins it."""
         machines = launch.machines
         if machines is None:
             raise InputError("the aws engine rents machines, and the job names none; add a section 'cloud' to it")
@@ -172,41 +172,41 @@ class AwsEngine:
                 self._regions[region] = (ec2, Watch(ec2, self._pace))
             return self._regions[region]
 
-    def _pilot(self, name: Name) -> Pilot:
+    def _run(self, name: AttemptName) -> RemoteRun:
         """Who looks after the attempt in this process; begun now if nobody does."""
         ec2, watch = self._region(name.region)
         with self._lock:
-            pilot, flying = self._pilots.get(name.handle, (None, None))
-            if pilot is None or flying is None or flying.done():
-                pilot = self._new_pilot(name, ec2, watch)
-                self._pilots[name.handle] = (pilot, begin(pilot.fly()))
-            return pilot
+            run, running = self._runs.get(name.handle, (None, None))
+            if run is None or running is None or running.done():
+                run = self._new_run(name, ec2, watch)
+                self._runs[name.handle] = (run, begin(run.see_through()))
+            return run
 
-    def _new_pilot(self, name: Name, ec2: Ec2, watch: Watch) -> Pilot:
+    def _new_run(self, name: AttemptName, ec2: Ec2, watch: Watch) -> RemoteRun:
         mirror = self._mirror(name.study, name.trial, name.attempt)
         fleet = Fleet(name, ec2, watch, self._pace, self._settings.billed_at_least)
         troubles = Troubles(self._pace, ec2.renew)
-        return Pilot(mirror, fleet, self._task(name, mirror, fleet, troubles), troubles, self._pace)
+        return RemoteRun(mirror, fleet, self._task(name, mirror, fleet, troubles), troubles, self._pace)
 
-    def _task(self, name: Name, mirror: Mirror, fleet: Fleet, troubles: Troubles) -> Task | None:
+    def _task(self, name: AttemptName, mirror: Mirror, fleet: Fleet, troubles: Troubles) -> Task | None:
         launch = _launch_in(mirror)
         if launch is None or launch.machines is None:
             return None
         settings, keys = self._settings, Keys(self._folder)
         login = keys.for_login(name.study)
         authorized = login.public if settings.key_file is None else None
-        order = Order(name, launch.machines, settings, keys.of_host(name.handle), authorized, launch.limit)
+        order = RentalOrder(name, launch.machines, settings, keys.of_host(name.handle), authorized, launch.limit)
         key = login.imported() if settings.key_file is None else read_login_key(settings.key_file)
         how = Login(settings.user, key, settings.ssh_config, self._pace.connect)
         renting = Renting(order, fleet, mirror, self._pace)
-        flight = Flight(launch, order, how, fleet, mirror, self._pace, troubles.bear)
-        return Task(renting, flight)
+        command = RemoteCommand(launch, order, how, fleet, mirror, self._pace, troubles.bear)
+        return Task(renting, command)
 
 
-async def _try_again(pilot: Pilot) -> None:
+async def _try_again(run: RemoteRun) -> None:
     """What was in the way may be so no longer."""
-    pilot.troubles.bear(None)
-    pilot.wake()
+    run.troubles.bear(None)
+    run.wake()
 
 
 def _launch_in(mirror: Mirror) -> Launch | None:
@@ -246,11 +246,11 @@ def _since_launch(mirror: Mirror) -> AttemptState:
     return replace(state, reports=reports)
 
 
-def _name_of(one: Instance, region: str) -> Name | None:
+def _name_of(one: Instance, region: str) -> AttemptName | None:
     trial, attempt = one.tags.get(naming.TRIAL, ""), one.tags.get(naming.ATTEMPT, "")
     if not (trial.isdigit() and attempt.isdigit()):
         return None
-    return Name(region, one.tags[naming.STUDY], int(trial), int(attempt))
+    return AttemptName(region, one.tags[naming.STUDY], int(trial), int(attempt))
 
 
 def _known(region: str | None) -> str:

@@ -11,9 +11,9 @@ from trimtuner.engines.aws.archive import archive
 from trimtuner.engines.aws.losses import Over
 from trimtuner.engines.aws.machine import CommandFailed, Line
 from trimtuner.engines.aws.machine_side import ATTEMPT
-from trimtuner.engines.aws.naming import Name
-from trimtuner.engines.minding.parcel import Parcel
+from trimtuner.engines.aws.naming import AttemptName
 from trimtuner.engines.protocol import EXIT, UNAVAILABLE
+from trimtuner.engines.supervising.packing import Parcel
 
 _HOME = "$HOME/.trimtuner"
 _COPY_SECONDS = 3600.0  # the machine must be ready long before, but a slow line is not a lost one
@@ -38,7 +38,7 @@ async def arm_timer(line: Line, minutes: int) -> None:
         raise Over(UNAVAILABLE, f"the machine's shutdown timer could not be set: {failure}") from None
 
 
-async def age_of_begun(line: Line, name: Name, key: bytes) -> float | None:
+async def age_of_begun(line: Line, name: AttemptName, key: bytes) -> float | None:
     """Put our archive on the machine; since how many seconds the command runs there, or None if it has not begun."""
     archived, data = archive()
     draft = f'"{_HOME}/{archived}.$$"'
@@ -51,7 +51,7 @@ async def age_of_begun(line: Line, name: Name, key: bytes) -> float | None:
     return float(age) if word == "begun" else None
 
 
-async def equip(line: Line, name: Name, equipment: Equipment) -> None:
+async def equip(line: Line, name: AttemptName, equipment: Equipment) -> None:
     """Copy the working directory and run the setup, unless that was done before."""
     await _do(line, _words(name, "unpack"), equipment.parcel.data, _COPY_SECONDS)
     if equipment.setup:
@@ -65,18 +65,18 @@ async def equip(line: Line, name: Name, equipment: Equipment) -> None:
             raise Over(EXIT, f"the setup ended with exit code {code}: {said.strip().rpartition(chr(10))[2]}")
 
 
-async def begin(line: Line, name: Name, record: object, added: dict[str, str], key: bytes) -> float:
+async def begin(line: Line, name: AttemptName, record: object, added: dict[str, str], key: bytes) -> float:
     """Begin the command, unless that was done before; since how many seconds it runs."""
     told = json.dumps({"record": record, "added": added, "key": key.hex()}).encode()
     return float((await _do(line, _words(name, "start"), told)).partition(" ")[2])
 
 
-def follow_words(name: Name, reports_from: int) -> str:
+def follow_words(name: AttemptName, reports_from: int) -> str:
     """The command that tells what is new, given the key of the attempt."""
     return _words(name, "follow", str(reports_from))
 
 
-def _words(name: Name, verb: str, *rest: str) -> str:
+def _words(name: AttemptName, verb: str, *rest: str) -> str:
     place = f"~/.trimtuner/{name.study}/{name.short}"
     # Isolated: nothing in the machine's environment can take the place of a module.
     return f'python3 -I -S "{_HOME}/{archive().name}" {verb} {shlex.join([place, *rest])}'

@@ -10,7 +10,7 @@ from trimtuner.engines.aws import naming
 from trimtuner.engines.aws.background import in_thread
 from trimtuner.engines.aws.ec2 import Ec2, Instance
 from trimtuner.engines.aws.losses import Over, why_gone
-from trimtuner.engines.aws.naming import Name
+from trimtuner.engines.aws.naming import AttemptName
 from trimtuner.engines.aws.pace import Pace
 from trimtuner.engines.aws.refusals import Credentials, Passing
 from trimtuner.engines.aws.watch import Watch
@@ -20,7 +20,7 @@ from trimtuner.engines.protocol import EngineTrouble
 class Fleet:
     """What carries the tags of the attempt, whoever rented it."""
 
-    def __init__(self, name: Name, ec2: Ec2, watch: Watch, pace: Pace, billed_at_least: float) -> None:
+    def __init__(self, name: AttemptName, ec2: Ec2, watch: Watch, pace: Pace, billed_at_least: float) -> None:
         self.name, self.ec2, self._watch, self._pace = name, ec2, watch, pace
         self._billed_at_least = billed_at_least
         self._known: dict[str, tuple[Instance, float]] = {}  # each as it was last seen, and when

@@ -15,7 +15,7 @@ _BY_ITSELF = "Client.InstanceInitiatedShutdown"
 _NEVER_RAN = ("Server.InsufficientInstanceCapacity", "Client.VolumeLimitExceeded", "Client.InternalError")
 
 
-class Verdict(NamedTuple):
+class UnpricedEnd(NamedTuple):
     """How an attempt ended, before the money is counted."""
 
     kind: str | None
@@ -27,7 +27,7 @@ class Over(Exception):  # noqa: N818  (an ending, not a fault)
 
     def __init__(self, kind: str | None, detail: str) -> None:
         super().__init__(detail)
-        self.verdict = Verdict(kind, detail)
+        self.end = UnpricedEnd(kind, detail)
 
 
 def why_gone(machines: Sequence[Instance], spot_codes: Mapping[str, str], now: float, lifetime: float) -> Over:

@@ -19,7 +19,7 @@ _HANDLE = re.compile(r"([a-z0-9-]{1,32})/([A-Za-z0-9._-]{1,128})/(\d{1,9})-(\d{1
 
 
 @dataclass(frozen=True)
-class Name:
+class AttemptName:
     """An attempt, and the region that its machines are in."""
 
     region: str
@@ -28,7 +28,7 @@ class Name:
     attempt: int
 
     @classmethod
-    def of_handle(cls, handle: str) -> Name:
+    def of_handle(cls, handle: str) -> AttemptName:
         """The attempt that a handle names, on whichever machine it was given out."""
         match = _HANDLE.fullmatch(handle)
         if match is None or ".." in match[2]:

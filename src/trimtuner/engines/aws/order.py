@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from trimtuner.engines.aws import naming
 from trimtuner.engines.aws.ec2 import as_tags
 from trimtuner.engines.aws.keys import KeyPair
-from trimtuner.engines.aws.naming import Name
+from trimtuner.engines.aws.naming import AttemptName
 from trimtuner.engines.aws.settings import AwsSettings
 from trimtuner.engines.aws.userdata import user_data
 from trimtuner.engines.protocol import Machines
@@ -27,10 +27,10 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Order:
+class RentalOrder:
     """The machines of an attempt."""
 
-    name: Name
+    name: AttemptName
     machines: Machines
     settings: AwsSettings
     host: KeyPair

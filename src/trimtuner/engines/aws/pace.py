@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trimtuner.engines.minding.follow import BEAT_SECONDS
+from trimtuner.engines.supervising.follow import BEAT_SECONDS
 
 
 @dataclass(frozen=True)

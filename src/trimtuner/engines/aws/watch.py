@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from trimtuner.engines.aws import naming
 from trimtuner.engines.aws.background import in_thread
 from trimtuner.engines.aws.ec2 import Ec2, Instance
-from trimtuner.engines.aws.naming import Name
+from trimtuner.engines.aws.naming import AttemptName
 from trimtuner.engines.aws.pace import Pace
 
 _MOST_VALUES = 200  # of one filter, as EC2 takes it
@@ -20,11 +20,11 @@ class Watch:
 
     def __init__(self, ec2: Ec2, pace: Pace) -> None:
         self._ec2, self._pace = ec2, pace
-        self._wanted: set[Name] = set()
+        self._wanted: set[AttemptName] = set()
         self._next: asyncio.Task[list[Instance]] | None = None
         self._last = 0.0
 
-    async def instances(self, name: Name) -> list[Instance]:
+    async def instances(self, name: AttemptName) -> list[Instance]:
         """The machines of the attempt, as they are after this was asked."""
         self._wanted.add(name)
         if self._next is None:

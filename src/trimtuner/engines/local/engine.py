@@ -10,24 +10,24 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from trimtuner.engines.minding import fence, files, processes
-from trimtuner.engines.minding.attempt import Attempt
-from trimtuner.engines.minding.environment import (
+from trimtuner.engines.protocol import AttemptState, EngineTrouble, Found, Launch
+from trimtuner.engines.supervising import fence, files, processes
+from trimtuner.engines.supervising.attempt import WatchedAttempt
+from trimtuner.engines.supervising.environment import (
     check_launch,
     check_secrets,
     least_used_cores,
     record_of,
     secrets_and_tags,
 )
-from trimtuner.engines.minding.fence import Whose
-from trimtuner.engines.minding.files import Folder
-from trimtuner.engines.minding.minder import GRACE_SECONDS
-from trimtuner.engines.minding.processes import Tagged
-from trimtuner.engines.minding.starting import CannotBegin, begin, has_begun
-from trimtuner.engines.protocol import AttemptState, EngineTrouble, Found, Launch
+from trimtuner.engines.supervising.fence import Whose
+from trimtuner.engines.supervising.files import Folder
+from trimtuner.engines.supervising.processes import Tagged
+from trimtuner.engines.supervising.starting import CannotBegin, begin, has_begun
+from trimtuner.engines.supervising.supervisor import GRACE_SECONDS
 from trimtuner.errors import InputError
 
-_PATIENCE_WITH_MINDER_SECONDS = GRACE_SECONDS + 5.0
+_PATIENCE_WITH_SUPERVISOR_SECONDS = GRACE_SECONDS + 5.0
 _PATIENCE_WITH_KERNEL_SECONDS = 5.0
 _LOOK_SECONDS = 0.02
 _NAME = re.compile(r"[0-9]{1,9}-[0-9]{1,9}")  # of an attempt's folder
@@ -44,7 +44,7 @@ class LocalEngine:
         if sys.platform != "linux":
             raise InputError(f"the local engine watches processes as only Linux shows them; this is {sys.platform!r}")
         self._secret, self._folders = secret, tuple(folder.resolve() for folder in folders)
-        self._attempts: dict[str, Attempt] = {}
+        self._attempts: dict[str, WatchedAttempt] = {}
 
     def start(self, launch: Launch) -> str:
         """Start the attempt, unless it was started already, or may have been and somebody removed its files."""
@@ -71,7 +71,7 @@ class LocalEngine:
         return str(folder) if self._attempt(str(folder)).launch() is not None else handle
 
     def poll(self, handle: str) -> AttemptState:
-        """How it goes; what it finds without a minder it kills, and tells as lost once that is confirmed."""
+        """How it goes; what it finds without a supervisor it kills, and tells as lost once that is confirmed."""
         return self._attempt(handle).state()
 
     def stop(self, handle: str) -> None:
@@ -98,10 +98,10 @@ class LocalEngine:
         """Only what was seen of it; its folder stays, for whoever wants to read the log."""
         self._attempts.pop(handle, None)
 
-    def _attempt(self, handle: str) -> Attempt:
+    def _attempt(self, handle: str) -> WatchedAttempt:
         """By its folder, whose name is made of its numbers."""
         if handle not in self._attempts:
-            self._attempts[handle] = Attempt(files.folder_at(Path(handle), self._secret))
+            self._attempts[handle] = WatchedAttempt(files.folder_at(Path(handle), self._secret))
         return self._attempts[handle]
 
     def _find_in_folders(self, running: Mapping[str, list[Tagged]], held: Collection[str]) -> Iterator[Found]:
@@ -111,7 +111,7 @@ class LocalEngine:
             attempt, handle = self._attempt(str(path.parent)), str(path.parent)
             launch = attempt.launch()
             if launch is not None:  # else it is of another record
-                is_more = handle in held or _has_more_than_minder(attempt, running.get(handle, []))
+                is_more = handle in held or _has_more_than_supervisor(attempt, running.get(handle, []))
                 is_running = attempt.is_under_way() or is_more
                 yield Found(launch["study"], launch["trial"], launch["attempt"], handle, is_running)
 
@@ -130,26 +130,26 @@ def _record_and_start(launch: Launch, folder: Folder, lock: int) -> None:
         raise EngineTrouble(str(reason)) from None
 
 
-def _ask_to_end(attempt: Attempt) -> None:
+def _ask_to_end(attempt: WatchedAttempt) -> None:
     with suppress(OSError):  # a folder beyond use; a signal does as well
         attempt.folder.ask_to_stop()
-    _signal_minder(attempt, signal.SIGTERM)
-    if not _becomes_true(lambda: attempt.state().end is not None, _PATIENCE_WITH_MINDER_SECONDS):
-        _signal_minder(attempt, signal.SIGKILL)  # it hangs; what it minded is then killed by its tags
+    _signal_supervisor(attempt, signal.SIGTERM)
+    if not _becomes_true(lambda: attempt.state().end is not None, _PATIENCE_WITH_SUPERVISOR_SECONDS):
+        _signal_supervisor(attempt, signal.SIGKILL)  # it hangs; what it supervised is then killed by its tags
 
 
-def _is_confirmed(attempt: Attempt) -> bool:
+def _is_confirmed(attempt: WatchedAttempt) -> bool:
     return attempt.state().end is not None and not attempt.kill_rest()
 
 
-def _signal_minder(attempt: Attempt, number: signal.Signals) -> None:
-    minder = attempt.minder()
-    if minder is not None:
-        processes.send(minder, number)
+def _signal_supervisor(attempt: WatchedAttempt, number: signal.Signals) -> None:
+    supervisor = attempt.supervisor()
+    if supervisor is not None:
+        processes.send(supervisor, number)
 
 
-def _has_more_than_minder(attempt: Attempt, tagged: list[Tagged]) -> bool:
-    """Whether there is more than a minder that has written down the end and is about to leave."""
+def _has_more_than_supervisor(attempt: WatchedAttempt, tagged: list[Tagged]) -> bool:
+    """Whether there is more than a supervisor that has written down the end and is about to leave."""
     begun = attempt.begun()
     return any(begun is None or one.process.pid != begun["pid"] for one in tagged)
 

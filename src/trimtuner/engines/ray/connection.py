@@ -13,7 +13,7 @@ import ray
 from ray.exceptions import RayError
 
 from trimtuner.engines.protocol import EngineTrouble
-from trimtuner.engines.ray.keepers import NAMESPACE
+from trimtuner.engines.ray.study_actors import NAMESPACE
 
 _PATIENCE_WITH_HEAD = "RAY_gcs_server_port_wait_time_s"  # how often Ray tries, about once a second
 _CONNECTING = threading.Lock()

@@ -18,7 +18,7 @@ Answer = TypeVar("Answer")
 
 
 def submit(function: Callable[..., None], demand: Demand, strategy: object, *arguments: object) -> ray.ObjectRef[None]:
-    """Hand a function to Ray, for one try; it gets the keeper and the arguments."""
+    """Hand a function to Ray, for one try; it gets the actor and the arguments."""
     demand = dict(demand)
     options = {
         **_ONCE,

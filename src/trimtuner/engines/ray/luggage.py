@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from trimtuner.engines.minding.parcel import Parcel, fingerprint, pack
+from trimtuner.engines.supervising.packing import Parcel, fingerprint, pack
 
 
 class Luggage:

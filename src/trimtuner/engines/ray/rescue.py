@@ -1,4 +1,4 @@
-"""What an attempt has left on the nodes when its keeper is gone: ended there, and fetched."""
+"""What an attempt has left on the nodes when its actor is gone: ended there, and fetched."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from trimtuner.engines.minding.follow import News
 from trimtuner.engines.protocol import EngineTrouble
 from trimtuner.engines.ray import node
 from trimtuner.engines.ray.machines import living_nodes
 from trimtuner.engines.ray.orders import Key
+from trimtuner.engines.supervising.follow import News
 
 
 class Rescue:
@@ -58,6 +58,6 @@ def _answer(look: ray.ObjectRef[list[News]]) -> list[News]:
     try:
         return ray.get(look)
     except RayTaskError as error:
-        raise EngineTrouble(f"what lost its keeper could not be ended: {error.cause}") from None
+        raise EngineTrouble(f"what lost its actor could not be ended: {error.cause}") from None
     except RayError:
         return []  # the node was lost meanwhile, and everything on it

@@ -1,8 +1,8 @@
 """The process that stays with one attempt: starts the command, writes down what it says, and ends all of it for sure.
 
-Started as ``python -m trimtuner.engines.minding.minder FOLDER LOCK [LIFELINE]``, with the key of the attempt as its
-input: what it writes down is sealed with it, and the command, which may write into the folder too, never sees it. It
-knows nothing of whoever started it and needs nobody: the time limit holds when the driver is long dead. Where it is
+Started as ``python -m trimtuner.engines.supervising.supervisor FOLDER LOCK [LIFELINE]``, with the key of the attempt as
+its input: what it writes down is sealed with it, and the command, which may write into the folder too, never sees it.
+It knows nothing of whoever started it and needs nobody: the time limit holds when the driver is long dead. Where it is
 given a lifeline, the reading end of a pipe, it ends the command when nobody holds the other end any more.
 """
 
@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from trimtuner.engines.minding import fence, files, processes
-from trimtuner.engines.minding.files import BegunRecord, EndRecord, Folder, LaunchRecord
-from trimtuner.engines.minding.metrics import Lines, Reports, metrics_of_file, metrics_of_output
-from trimtuner.engines.minding.output import Blotter, Log, MetricsFile
+from trimtuner.engines.supervising import fence, files, processes
+from trimtuner.engines.supervising.files import BegunRecord, EndRecord, Folder, LaunchRecord
+from trimtuner.engines.supervising.metrics import Lines, Reports, metrics_of_file, metrics_of_output
+from trimtuner.engines.supervising.output import MetricsFile, OutputLog, Redactor
 
 GRACE_SECONDS = 5.0  # between SIGTERM and SIGKILL; part of the time that is charged
 _TICK_SECONDS = 0.2
@@ -39,23 +39,23 @@ _EXIT, _SIGNAL, _OUT_OF_MEMORY, _TIMEOUT, _LOST, _STOPPED = "exit", "signal", "o
 
 
 def main(path: Path, lock: int, lifeline: int | None = None) -> None:
-    """Become a process of nobody's, say so, and mind the command."""
+    """Become a process of nobody's, say so, and supervise the command."""
     if os.fork():
-        os._exit(0)  # nobody then has to collect the minder when it ends
+        os._exit(0)  # nobody then has to collect the supervisor when it ends
     _libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)  # the command, which is of the same user, cannot read the key in our memory
     folder = Folder(path, os.read(0, files.KEY_BYTES))
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     _libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans of the command become ours, so none is out of sight
     launch = cast("LaunchRecord", folder.get(files.LAUNCH))
     started = time.monotonic()
-    minder = _Minder(folder, launch, started, lifeline)
+    supervisor = _Supervisor(folder, launch, started, lifeline)
     folder.beat(0.0)
     folder.put(files.BEGUN, {**_begun(started)})
     os.close(lock)
     _leave_starter(path)
-    kind, detail = minder.run()
+    kind, detail = supervisor.run()
     end = EndRecord(kind=kind, detail=detail, seconds=time.monotonic() - started)
-    _write_patiently(minder.write_held_reports)
+    _write_patiently(supervisor.write_held_reports)
     folder.make()  # where it was removed: the end is told all the same
     _write_patiently(lambda: folder.put(files.END, {**end}))
 
@@ -69,7 +69,7 @@ class _Ending(NamedTuple):
 
 
 class _Stream:
-    """One source of text: secrets are blotted out, all of it is handed to the log, and its metrics are written down."""
+    """One source of text: secrets are redacted, all of it is handed to the log, and its metrics are written down."""
 
     def __init__(
         self,
@@ -78,16 +78,16 @@ class _Stream:
         log: Callable[[bytes], None],
         report: Callable[[list[bytes]], None],
     ) -> None:
-        self._blotter, self._lines = Blotter(secrets), Lines()
+        self._redactor, self._lines = Redactor(secrets), Lines()
         self._pick_metrics, self._log, self._report = pick_metrics, log, report
 
     def feed(self, data: bytes) -> None:
-        shown = self._blotter.feed(data)
+        shown = self._redactor.feed(data)
         self._log(shown)
         self._report_metrics(self._lines.feed(shown))
 
     def finish(self) -> None:
-        shown = self._blotter.finish()
+        shown = self._redactor.finish()
         self._log(shown)
         self._report_metrics([*self._lines.feed(shown), *self._lines.finish()])
 
@@ -96,14 +96,14 @@ class _Stream:
         self._report([text for text in picked if text is not None])
 
 
-class _Minder:
+class _Supervisor:
     """One command, from its start to the confirmed end of everything that it started."""
 
     def __init__(self, folder: Folder, launch: LaunchRecord, started: float, lifeline: int | None) -> None:
         self._folder, self._launch, self._started, self._lifeline = folder, launch, started, lifeline
         self._identity = os.stat(folder.path)
-        self._log = Log(folder.path / files.LOG)
-        self._reports = Reports(folder, Blotter(self._secrets()).blotted)
+        self._log = OutputLog(folder.path / files.LOG)
+        self._reports = Reports(folder, Redactor(self._secrets()).redacted)
         self._metrics_file = MetricsFile(_metrics_path(launch)) if launch["metrics_file"] else None
         self._file_stream = self._new_stream(metrics_of_file, _log_nothing)
         self._streams: dict[int, _Stream] = {}
@@ -131,9 +131,9 @@ class _Minder:
                 self._beat()
                 self._enforce_limits(command)
         finally:
-            self._kill_tree(command, held)  # whatever went wrong here, nothing goes on unminded
+            self._kill_tree(command, held)  # whatever went wrong here, nothing goes on unsupervised
         self._read_rest()
-        return self._verdict(held.code_of_command(command.returncode))
+        return self._how_it_ended(held.code_of_command(command.returncode))
 
     def write_held_reports(self) -> None:
         """What was said and could not be written yet."""
@@ -142,10 +142,10 @@ class _Minder:
     def _start_command(self, held: fence.Fence) -> subprocess.Popen[bytes]:
         # Two pipes, since a progress bar on stderr without an end of line must not hide a metric on stdout.
         pipes = [self._new_output(), self._new_output()]
-        minder, cores = os.getpid(), self._launch["cores"]
+        supervisor, cores = os.getpid(), self._launch["cores"]
 
         def prepare() -> None:
-            _prepare_command(minder, cores)
+            _prepare_command(supervisor, cores)
             held.enter()
 
         try:
@@ -249,7 +249,9 @@ class _Minder:
         if self._folder.is_asked_to_stop():
             return _Ending(_STOPPED, "ended on request", now + GRACE_SECONDS)
         if self._was_told_to_end:
-            return _Ending(_LOST, "a signal told its minder to end, as when a machine shuts down", now + GRACE_SECONDS)
+            return _Ending(
+                _LOST, "a signal told its supervisor to end, as when a machine shuts down", now + GRACE_SECONDS
+            )
         if self._was_let_go:
             return _Ending(_LOST, "whoever started it is gone", now + GRACE_SECONDS)
         if not self._is_folder_there():
@@ -290,7 +292,7 @@ class _Minder:
             time.sleep(0.01)
         command.wait()
 
-    def _verdict(self, code: int) -> tuple[str | None, str]:
+    def _how_it_ended(self, code: int) -> tuple[str | None, str]:
         if self._ending is not None:
             return self._ending.kind, self._ending.detail
         if code in (-signal.SIGKILL, _CODE_OF_KILLED) and processes.kernel_memory_kills() > self._memory_kills:
@@ -329,21 +331,21 @@ def _leave_starter(folder: Path) -> None:
     with contextlib.suppress(BrokenPipeError):  # the starter was killed meanwhile; the attempt has begun all the same
         os.write(1, b"begun")
     nothing = os.open(os.devnull, os.O_RDWR)
-    errors = os.open(folder / files.MINDER_ERRORS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    errors = os.open(folder / files.SUPERVISOR_ERRORS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
     os.dup2(errors, 2)
 
 
-def _prepare_command(minder: int, cores: list[int]) -> None:
+def _prepare_command(supervisor: int, cores: list[int]) -> None:
     """Runs in the new process, just before it becomes the command."""
     _libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-    if processes.parent_seen_from_proc() != minder:  # it died before we asked to die with it
+    if processes.parent_seen_from_proc() != supervisor:  # it died before we asked to die with it
         os._exit(1)
     if cores:
         os.sched_setaffinity(0, cores)
     _libc.prctl(_SET_DUMPABLE, 1, 0, 0, 0)  # or what follows would be refused; the key goes with the memory, at exec
-    # When the machine itself runs short of memory, the kernel should choose the job, not its minder or the driver.
+    # When the machine itself runs short of memory, the kernel should choose the job, not its supervisor or the driver.
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
         file.write("800")
 

@@ -11,11 +11,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from trimtuner.engines.minding import files
-from trimtuner.engines.minding.attempt import Attempt
-from trimtuner.engines.minding.files import EndRecord, Folder
-from trimtuner.engines.minding.metrics import MOST_FILE_BYTES
-from trimtuner.engines.minding.output import MOST_LOG_BYTES
+from trimtuner.engines.supervising import files
+from trimtuner.engines.supervising.attempt import WatchedAttempt
+from trimtuner.engines.supervising.files import EndRecord, Folder
+from trimtuner.engines.supervising.metrics import MOST_FILE_BYTES
+from trimtuner.engines.supervising.output import MOST_LOG_BYTES
 
 BEAT_SECONDS = 2.0  # at most so long nothing is said; who hears nothing much longer knows that the line is dead
 _PAUSE_SECONDS = 0.1
@@ -51,11 +51,11 @@ class News(NamedTuple):
 
 
 def follow(folder: Folder, reports_from: int) -> Iterator[News]:
-    """News of the attempt until its end, at least every BEAT_SECONDS; an attempt that lost its minder is ended.
+    """News of the attempt until its end, at least every BEAT_SECONDS; an attempt that lost its supervisor is ended.
 
     The log is told from its beginning, the reports from where the reader says.
     """
-    attempt, last = Attempt(folder), -BEAT_SECONDS
+    attempt, last = WatchedAttempt(folder), -BEAT_SECONDS
     with closing(_LogReader(folder.path / files.LOG)) as log:
         while True:
             end = attempt.settled_end()  # before the rest is read, which is then complete

@@ -1,4 +1,4 @@
-"""The driver's side of keepers: finding and making them, and asking them with limited patience."""
+"""The driver's side of study actors: finding and making them, and asking them with limited patience."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import ray
 from ray.exceptions import ActorDiedError, GetTimeoutError, RayError
 from ray.util import list_named_actors
 
-from trimtuner.engines.minding.parcel import Parcel
 from trimtuner.engines.protocol import EngineTrouble
-from trimtuner.engines.ray.keeper import Keeper
-from trimtuner.engines.ray.orders import ACCEPTED, LACKS_PARCEL, Handle, Key, Order, Position, Told
+from trimtuner.engines.ray.orders import ACCEPTED, LACKS_PARCEL, AttemptOrder, Handle, Key, Position, Told
+from trimtuner.engines.ray.study_actor import StudyActor
+from trimtuner.engines.supervising.packing import Parcel
 
 NAMESPACE = "trimtuner"
-_PREFIX = "keeper-"
+_PREFIX = "keeper-"  # as versions before called them: what those started is found again
 _PATIENCE_WITH_NEWS_SECONDS = 5.0  # whoever looks after many trials must not wait long
-_PATIENCE_SECONDS = 20.0  # with a keeper that is there
+_PATIENCE_SECONDS = 20.0  # with an actor that is there
 _PATIENCE_WITH_NEW_SECONDS = 60.0  # Ray starts a process for it
 _PATIENCE_AT_EXIT_SECONDS = 2.0
 _PATIENCE_WITH_HEAD_SECONDS = 3.0
@@ -28,21 +28,21 @@ _PAUSE_SECONDS = 0.1
 _ON_THE_HEAD = {"node:__internal_head__": 0.001}
 
 
-class KeeperGone(RuntimeError):  # noqa: N818  (named by what the caller learns)
-    """There is no keeper for the study: it left, or it died with all that it held."""
+class ActorGone(RuntimeError):  # noqa: N818  (named by what the caller learns)
+    """There is no actor for the study: it left, or it died with all that it held."""
 
 
-class Keepers:
-    """The keepers of the cluster that this process is connected to."""
+class StudyActors:
+    """The actors of the cluster that this process is connected to."""
 
     def __init__(self, users: str | None) -> None:
-        """``users``: see Keeper."""
+        """``users``: see StudyActor."""
         self._users = users
         self._handles: dict[str, Handle] = {}
         atexit.register(self._dismiss)
 
     def studies(self) -> list[str]:
-        """Those that have a keeper."""
+        """Those that have an actor."""
         check_head()
         try:
             named = list_named_actors(all_namespaces=True)
@@ -52,23 +52,23 @@ class Keepers:
         return sorted(name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX))
 
     def ask(self, study: str, method: str, *arguments: object) -> object:
-        """A keeper's answer; KeeperGone where there is none, EngineTrouble where it does not come."""
+        """An actor's answer; ActorGone where there is none, EngineTrouble where it does not come."""
         return self._answer(study, self._found(study), _PATIENCE_SECONDS, method, *arguments)
 
     def news(self, study: str, wanted: list[tuple[Key, Position]]) -> list[Told | None]:
-        """What is new of each attempt; None where the keeper does not know it."""
+        """What is new of each attempt; None where the actor does not know it."""
         found = self._answer(study, self._found(study), _PATIENCE_WITH_NEWS_SECONDS, "news", wanted)
         return cast("list[Told | None]", found)
 
     def known(self, study: str) -> list[tuple[Key, bool]]:
-        """The attempts that a keeper holds, and whether each is under way; none where it has just left."""
+        """The attempts that an actor holds, and whether each is under way; none where it has just left."""
         try:
             return cast("list[tuple[Key, bool]]", self.ask(study, "known"))
-        except KeeperGone:
+        except ActorGone:
             return []
 
-    def order(self, study: str, order: Order, parcel: Parcel | None) -> None:
-        """Give an order to the study's keeper, which is made if need be, and the parcel if it lacks that."""
+    def order(self, study: str, order: AttemptOrder, parcel: Parcel | None) -> None:
+        """Give an order to the study's actor, which is made if need be, and the parcel if it lacks that."""
         deadline = time.monotonic() + _PATIENCE_WITH_NEW_SECONDS
         while time.monotonic() < deadline:
             try:
@@ -78,11 +78,11 @@ class Keepers:
                 if answer == LACKS_PARCEL and parcel is not None:
                     self._ask_made(study, "take_parcel", *parcel)
                     continue
-            except KeeperGone:  # it left, or died, just now
+            except ActorGone:  # it left, or died, just now
                 pass
             self._handles.pop(study, None)
             time.sleep(_PAUSE_SECONDS)
-        raise EngineTrouble(f"no keeper of study {study!r} could be made on the Ray cluster; look at its state")
+        raise EngineTrouble(f"no actor of study {study!r} could be made on the Ray cluster; look at its state")
 
     def _dismiss(self) -> None:
         """Let those that we have asked leave, if they hold nothing."""
@@ -96,7 +96,7 @@ class Keepers:
             try:
                 self._handles[study] = ray.get_actor(f"{_PREFIX}{study}", namespace=NAMESPACE)
             except ValueError:
-                raise KeeperGone(study) from None
+                raise ActorGone(study) from None
             except RayError as error:
                 raise EngineTrouble(f"the Ray cluster does not answer: {_first_line(error)}") from None
         return self._handles[study]
@@ -104,7 +104,7 @@ class Keepers:
     def _made(self, study: str) -> Handle:
         if study not in self._handles:
             check_head()
-            keeper = ray.remote(Keeper).options(
+            actor = ray.remote(StudyActor).options(
                 name=f"{_PREFIX}{study}",
                 namespace=NAMESPACE,
                 lifetime="detached",
@@ -114,24 +114,24 @@ class Keepers:
                 max_restarts=0,
                 max_task_retries=0,
             )
-            self._handles[study] = cast("Handle", keeper.remote(study, self._users))
+            self._handles[study] = cast("Handle", actor.remote(study, self._users))
         return self._handles[study]
 
     def _ask_made(self, study: str, method: str, *arguments: object) -> object:
         return self._answer(study, self._made(study), _PATIENCE_WITH_NEW_SECONDS, method, *arguments)
 
-    def _answer(self, study: str, keeper: Handle, patience: float, method: str, *arguments: object) -> object:
+    def _answer(self, study: str, actor: Handle, patience: float, method: str, *arguments: object) -> object:
         try:
-            return ray.get(getattr(keeper, method).remote(*arguments), timeout=patience)
+            return ray.get(getattr(actor, method).remote(*arguments), timeout=patience)
         except ActorDiedError:
             self._handles.pop(study, None)
-            raise KeeperGone(study) from None
+            raise ActorGone(study) from None
         except GetTimeoutError:
             raise EngineTrouble(
-                f"the keeper of study {study!r} has not answered within {patience:g} s; is the Ray cluster up?"
+                f"the actor of study {study!r} has not answered within {patience:g} s; is the Ray cluster up?"
             ) from None
         except RayError as error:
-            raise EngineTrouble(f"the keeper of study {study!r} cannot be asked: {_first_line(error)}") from None
+            raise EngineTrouble(f"the actor of study {study!r} cannot be asked: {_first_line(error)}") from None
 
 
 def check_head() -> None:

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
-from trimtuner.engines.minding import processes
-from trimtuner.engines.minding.files import LaunchRecord
-from trimtuner.engines.minding.output import SHORTEST_SECRET
 from trimtuner.engines.protocol import Launch
+from trimtuner.engines.supervising import processes
+from trimtuner.engines.supervising.files import LaunchRecord
+from trimtuner.engines.supervising.output import SHORTEST_SECRET
 from trimtuner.errors import InputError
 
 THREADS = (
@@ -31,12 +31,12 @@ THREADS = (
 
 
 def secrets_and_tags(launch: Launch, folder: str, cores: Sequence[int] = ()) -> dict[str, str]:
-    """What the minder is given beside what is handed on, and written nowhere; the command inherits it."""
+    """What the supervisor is given beside what is handed on, and written nowhere; the command inherits it."""
     return {**secrets_of(launch), **_tags_of(launch, folder, cores)}
 
 
 def record_of(launch: Launch, folder: str, working_directory: str, cores: Sequence[int] = ()) -> LaunchRecord:
-    """The launch as its minder reads it; ``folder`` is the attempt's, on the machine that runs it."""
+    """The launch as its supervisor reads it; ``folder`` is the attempt's, on the machine that runs it."""
     return LaunchRecord(
         study=launch.study,
         trial=launch.trial,

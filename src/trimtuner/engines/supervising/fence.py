@@ -1,7 +1,7 @@
 """What holds all that a command starts, however it hides: a control group, else a PID namespace, else nothing but tags.
 
 Both are named after the attempt's folder, by the kernel and not in a file, so that whoever knows the folder finds what
-is left of an attempt although its minder is dead and its files are gone. Run as a program, this module tries on a
+is left of an attempt although its supervisor is dead and its files are gone. Run as a program, this module tries on a
 process of its own what holds here, and says it: ``doctor`` asks it.
 """
 
@@ -20,8 +20,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
-from trimtuner.engines.minding import processes
-from trimtuner.engines.minding.processes import Process
+from trimtuner.engines.supervising import processes
+from trimtuner.engines.supervising.processes import Process
 
 CONTROL_GROUP, PID_NAMESPACE, TAGS_ONLY = "cgroup v2", "PID namespace", "tags only"
 
@@ -72,7 +72,7 @@ def kill(folder: str) -> bool:
 
 
 def held_attempts() -> list[Whose]:
-    """Attempts of which control groups of this machine hold a living process; a namespace ends with its minder."""
+    """Attempts of which control groups of this machine hold a living process; a namespace ends with its supervisor."""
     found = (_whose(path) for path in _groups() if _is_populated(path))
     return [whose for whose in found if whose is not None]
 
@@ -100,7 +100,7 @@ class _NoFence(NamedTuple):
 
 
 class _ControlGroup(NamedTuple):
-    """A control group below the minder's own, so that whatever limits the minder limits the command too."""
+    """A control group below the supervisor's own, so that whatever limits the supervisor limits the command too."""
 
     path: str
     kind: str = CONTROL_GROUP
@@ -152,7 +152,7 @@ def make_control_group(whose: Whose) -> Fence | None:
         return None
     path = f"{own}/{_name_of_group(whose.folder)}"
     try:
-        with contextlib.suppress(FileExistsError):  # left by a minder that was killed before it began
+        with contextlib.suppress(FileExistsError):  # left by a supervisor that was killed before it began
             os.mkdir(path)
     except OSError:
         return None
@@ -219,7 +219,7 @@ def _own_group() -> str | None:
 
 
 def _groups() -> Iterator[str]:
-    """Control groups of attempts, wherever in the tree their minders were."""
+    """Control groups of attempts, wherever in the tree their supervisors were."""
     hierarchy = _hierarchy()
     for parent, names, _ in os.walk(hierarchy[0]) if hierarchy else ():
         yield from (f"{parent}/{name}" for name in names if name.startswith(_PREFIX))

@@ -10,7 +10,8 @@ from typing import NamedTuple
 STUDY, TRIAL, ATTEMPT = "TRIMTUNER_STUDY", "TRIMTUNER_TRIAL", "TRIMTUNER_ATTEMPT"
 FOLDER = "TRIMTUNER_FOLDER"  # of the attempt: tells apart studies of one name in different places
 CORES = "TRIMTUNER_CORES"
-MINDER_WORDS = ("trimtuner.engines.minding.minder", "mind")  # what goes before the folder in a minder's arguments
+# What goes before the folder in a supervisor's arguments; the last two in versions that called it a minder.
+SUPERVISOR_WORDS = ("trimtuner.engines.supervising.supervisor", "supervise", "trimtuner.engines.minding.minder", "mind")
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _GONE = (FileNotFoundError, ProcessLookupError)
@@ -147,8 +148,8 @@ def _read_tags(process: Process) -> Tagged | None:
     try:
         with open(f"/proc/{process.pid}/environ", "rb") as file:
             content = file.read()
-    except PermissionError:  # not ours to see: a minder, which shows its memory to nobody, or not ours at all
-        return _read_minder_tags(process)
+    except PermissionError:  # not ours to see: a supervisor, which shows its memory to nobody, or not ours at all
+        return _read_supervisor_tags(process)
     except _GONE:
         return None
     if f"{FOLDER}=".encode() not in content:
@@ -162,7 +163,7 @@ def _read_tags(process: Process) -> Tagged | None:
         return None
 
 
-def _read_minder_tags(process: Process) -> Tagged | None:
+def _read_supervisor_tags(process: Process) -> Tagged | None:
     """By its arguments, which everybody may see: the last of its words are its folder and some descriptors."""
     try:
         with open(f"/proc/{process.pid}/cmdline", "rb") as file:
@@ -171,7 +172,7 @@ def _read_minder_tags(process: Process) -> Tagged | None:
             is_ours = b"\nUid:\t%d\t" % os.getuid() in file.read()
     except _GONE:
         return None
-    marks = [place for place, word in enumerate(words) if word in MINDER_WORDS]
+    marks = [place for place, word in enumerate(words) if word in SUPERVISOR_WORDS]
     if not is_ours or not marks or marks[-1] + 1 >= len(words):
         return None
     folder = words[marks[-1] + 1]

@@ -8,23 +8,23 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from trimtuner.engines.minding import files
-from trimtuner.engines.minding.attempt import Attempt
-from trimtuner.engines.minding.files import EndRecord, Folder, LaunchRecord
-from trimtuner.engines.minding.follow import News
 from trimtuner.engines.protocol import AttemptState, End, Launch
+from trimtuner.engines.supervising import files
+from trimtuner.engines.supervising.attempt import WatchedAttempt
+from trimtuner.engines.supervising.files import EndRecord, Folder, LaunchRecord
+from trimtuner.engines.supervising.follow import News
 
 
 class Mirror:
     """The folder of one attempt that runs elsewhere."""
 
     def __init__(self, folder: Folder) -> None:
-        self._sealed, self._attempt = folder, Attempt(folder)
+        self._sealed, self._attempt = folder, WatchedAttempt(folder)
         self.folder = folder.path
 
     @property
     def key(self) -> bytes:
-        """With which its minder seals what it tells."""
+        """With which its supervisor seals what it tells."""
         return self._sealed.key
 
     def open(self, record: LaunchRecord) -> None:

@@ -1,8 +1,8 @@
 """The folder of an attempt: which file says what, and how it is written so that a crash leaves all or none of it.
 
-The command can write into the folder too. So everything that its minder, or whoever closes the attempt, writes there
-carries a seal, made with a key that the command is never given; what has none is not read. Nothing but ordinary files
-of bounded size is opened, and never through a link.
+The command can write into the folder too. So everything that its supervisor, or whoever closes the attempt, writes
+there carries a seal, made with a key that the command is never given; what has none is not read. Nothing but ordinary
+files of bounded size is opened, and never through a link.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from typing import TypedDict
 from trimtuner.files import make_private_folder
 
 LAUNCH = "launch.json"  # what is to be done; written first, and without the values of secrets
-LOCK = "lock"  # held from before the minder is started until it has begun
-BEGUN = "begun.json"  # the minder's first act, before it runs the command
+LOCK = "lock"  # held from before the supervisor is started until it has begun
+BEGUN = "begun.json"  # the supervisor's first act, before it runs the command
 ALIVE = "alive"  # seconds after the start, written anew every BEAT_SECONDS
 REPORTS = "reports.jsonl"
 LOG = "log.txt"
-STOP = "stop"  # its presence asks the minder to end the command
+STOP = "stop"  # its presence asks the supervisor to end the command
 END = "end.json"
-MINDER_ERRORS = "minder.txt"  # empty unless the minder itself fails
+SUPERVISOR_ERRORS = "minder.txt"  # empty unless the supervisor itself fails
 
-_OF_MINDER = (ALIVE, BEGUN, MINDER_ERRORS, LOG, REPORTS, END)  # all that a minder makes
+_OF_SUPERVISOR = (ALIVE, BEGUN, SUPERVISOR_ERRORS, LOG, REPORTS, END)  # all that a supervisor makes
 BEAT_SECONDS = 1.0
 KEY_BYTES = 32
 _SEAL_CHARACTERS = 64
@@ -57,7 +57,7 @@ class LaunchRecord(TypedDict):
 
 
 class BegunRecord(TypedDict):
-    """begun.json: which process minds the attempt, and since when."""
+    """begun.json: which process supervises the attempt, and since when."""
 
     numbering: str  # what gives processes their numbers: see ``processes.numbering``
     pid: int
@@ -98,12 +98,12 @@ class Folder:
             return False
 
     def is_untouched(self) -> bool:
-        """Whether it is as a starter leaves it, and no minder has written anything into it yet.
+        """Whether it is as a starter leaves it, and no supervisor has written anything into it yet.
 
-        The lock tells it from one that was removed, and made anew by its minder to tell the end.
+        The lock tells it from one that was removed, and made anew by its supervisor to tell the end.
         """
         names = set(os.listdir(self.path)) if self.is_there() else set()
-        return LOCK in names and names.isdisjoint(_OF_MINDER)
+        return LOCK in names and names.isdisjoint(_OF_SUPERVISOR)
 
     def make(self) -> None:
         """Make it, unless it is there; a file, link or pipe of its name is removed."""
@@ -155,7 +155,7 @@ class Folder:
         return float(text) if hmac.compare_digest(seal, self._seal(ALIVE, text)) else 0.0
 
     def ask_to_stop(self) -> None:
-        """Ask the minder to end the command."""
+        """Ask the supervisor to end the command."""
         if self.is_there():
             self.put(STOP, {})
 
