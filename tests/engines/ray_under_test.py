@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import ray
 from ray._private.node import Node
-from ray.cluster_utils import OwnCluster
+from ray.cluster_utils import Cluster
 from under_test import SECRET, UnderTest
 
 from trimtuner.engines.ray.engine import RayEngine
@@ -32,7 +32,7 @@ OBJECT_STORE_BYTES = 80 * 1024 * 1024
 class SmallCluster:
     """A head without machines to offer, and nodes that can be killed."""
 
-    cluster: OwnCluster
+    cluster: Cluster
     folder: Path
     orphans: list[processes.Process] = field(default_factory=list)  # of killed nodes
 
@@ -79,7 +79,7 @@ def small_cluster() -> Iterator[SmallCluster]:
         "include_dashboard": False,
         "include_log_monitor": False,
     }
-    cluster = OwnCluster(initialize_head=True, head_node_args=head)
+    cluster = Cluster(initialize_head=True, head_node_args=head)
     small = SmallCluster(cluster, folder)
     try:
         small.add_node(small=4, large=1)

@@ -8,11 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -321,6 +323,74 @@ def test_what_may_have_run_is_started_where_no_supervisor_has_left_a_trace(engin
     handle = engine.start(replace(job, may_have_run=True))
     wait_until_ended(engine, handle)
     assert (job.working_directory / "notes").read_text() == "run\n"
+
+
+def test_what_may_have_run_and_runs_for_another_folder_is_watched_there_and_not_started_again(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    """As after a driver that was killed before it wrote down the start, and one that adopts from another folder."""
+    job = launch(tmp_path, "rest")
+    handle = engine.start(job)
+    pids = pids_of(job, 1)
+    another = LocalEngine(SECRET, [tmp_path / "another"])
+    assert another.start(replace(job, folder=tmp_path / "another", may_have_run=True)) == handle
+    assert not (tmp_path / "another").exists()
+    assert another.poll(handle).end is None
+    another.stop(handle)
+    assert engine.poll(handle).end == another.poll(handle).end
+    assert pids_of(job, 1) == pids
+
+
+def test_a_process_with_forged_tags_is_not_taken_for_what_may_have_run(engine: LocalEngine, tmp_path: Path) -> None:
+    job = launch(tmp_path, "leave", "0")
+    tags = {processes.STUDY: job.study, processes.TRIAL: "1", processes.ATTEMPT: "1"}
+    forged = {**tags, processes.FOLDER: str(tmp_path / "forged" / "1-1")}
+    words = [sys.executable, "-S", "-c", "print(flush=True); import time; time.sleep(600)"]
+    with subprocess.Popen(words, env=forged, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        handle = str(prepare_unbegun(job))
+        assert engine.start(replace(job, may_have_run=True)) == handle
+        wait_until_ended(engine, handle)
+        process.kill()
+    assert (job.working_directory / "notes").read_text() == "run\n"
+
+
+def test_two_who_both_move_away_what_stands_in_the_place_of_the_lock_start_the_attempt_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = launch(tmp_path, "rest")
+    folder = prepare_unbegun(job)
+    (folder / files.LOCK).unlink()
+    os.mkfifo(folder / files.LOCK)
+    both_look, one_holds, both_hold = threading.Barrier(2), threading.Event(), threading.Barrier(2)
+    put_aside, record_and_start = files._put_aside, engine_module._record_and_start
+
+    def put_aside_one_after_the_other(path: Path) -> None:
+        if both_look.wait() == 1:
+            one_holds.wait()
+        put_aside(path)
+
+    def start_when_both_hold_a_lock(*given: Any) -> None:
+        one_holds.set()
+        both_hold.wait()
+        record_and_start(*given)
+
+    monkeypatch.setattr(files, "_put_aside", put_aside_one_after_the_other)
+    monkeypatch.setattr(engine_module, "_record_and_start", start_when_both_hold_a_lock)
+    engines = [LocalEngine(SECRET, [tmp_path / "study"]) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        handles = list(pool.map(lambda one: one.start(job), engines))
+    assert handles == [str(folder)] * 2
+    wait_until(lambda: len(pids_of(job, 1)) == 1 and supervisors_in(folder) == [supervisor_of(str(folder))])
+    engines[0].stop(str(folder))
+    assert engines[1].poll(str(folder)).end == engines[0].poll(str(folder)).end
+    assert len(pids_of(job, 1)) == 1
+
+
+def supervisors_in(folder: Path) -> list[int]:
+    found = (one.process.pid for one in processes.tagged_processes() if one.folder == str(folder))
+    return [pid for pid in found if "supervising.supervisor" in Path(f"/proc/{pid}/cmdline").read_text()]
 
 
 def test_an_attempt_that_is_being_started_is_not_lost(engine: LocalEngine, tmp_path: Path) -> None:

@@ -47,8 +47,14 @@ class LocalEngine:
         self._attempts: dict[str, WatchedAttempt] = {}
 
     def start(self, launch: Launch) -> str:
-        """Start the attempt, unless it was started already, or may have been and somebody removed its files."""
+        """Start the attempt, unless it was started already, or may have been and somebody removed its files.
+
+        One that may have run is looked for among all that runs here: another driver may have another folder.
+        """
         check_launch(launch)
+        elsewhere = self._where_it_runs(launch) if launch.may_have_run else None
+        if elsewhere is not None:
+            return elsewhere
         attempt = self._attempt(str(_folder_of(launch)))
         folder = attempt.folder
         before = time.monotonic()
@@ -97,6 +103,20 @@ class LocalEngine:
     def forget(self, handle: str) -> None:
         """Only what was seen of it; its folder stays, for whoever wants to read the log."""
         self._attempts.pop(handle, None)
+
+    def _where_it_runs(self, launch: Launch) -> str | None:
+        """The folder for which it runs on this machine; tags can be forged, but not the launch that is sealed there."""
+        tags = (launch.study, launch.trial, launch.attempt)
+        for one in self.find(launch.study):
+            if (
+                one.is_running
+                and (one.study, one.trial, one.attempt) == tags
+                and _NAME.fullmatch(Path(one.handle).name)
+            ):
+                sealed = self._attempt(one.handle).launch()
+                if sealed is not None and (sealed["study"], sealed["trial"], sealed["attempt"]) == tags:
+                    return one.handle
+        return None
 
     def _attempt(self, handle: str) -> WatchedAttempt:
         """By its folder, whose name is made of its numbers."""

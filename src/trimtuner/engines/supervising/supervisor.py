@@ -48,11 +48,15 @@ def main(path: Path, lock: int, lifeline: int | None = None) -> None:
     _libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans of the command become ours, so none is out of sight
     launch = cast("LaunchRecord", folder.get(files.LAUNCH))
     started = time.monotonic()
-    supervisor = _Supervisor(folder, launch, started, lifeline)
+    begun = _begun(started)
     folder.beat(0.0)
-    folder.put(files.BEGUN, {**_begun(started)})
+    folder.put(files.BEGUN, {**begun})
+    is_ours = folder.get(files.BEGUN) == begun and folder.get(files.END) is None
+    supervisor = _Supervisor(folder, launch, started, lifeline) if is_ours else None
     os.close(lock)
     _leave_starter(path)
+    if supervisor is None:  # who moves the lock away lets two start: the first to say so has begun, the other leaves
+        return
     kind, detail = supervisor.run()
     end = EndRecord(kind=kind, detail=detail, seconds=time.monotonic() - started)
     _write_patiently(supervisor.write_held_reports)
