@@ -129,7 +129,7 @@ def test_what_the_supervisor_did_not_report_is_not_reported(bench: Bench, name: 
 def test_a_command_finds_no_key(bench: Bench) -> None:
     bench.attack("looks_for_the_key")
     seen = Path(f"{bench.side_log}.seen").read_bytes()
-    key = files.key_of(SECRET, 1, 1)
+    key = files.folder_at(Path("1-1"), SECRET).key
     assert b"TRIMTUNER_FOLDER" in seen
     for secret in (SECRET, key):
         assert secret not in seen

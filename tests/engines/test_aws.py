@@ -446,7 +446,7 @@ def test_a_machine_that_shuts_down_tells_of_it_and_the_reason_is_asked_of_aws(be
     wait_until(lambda: len(engine.poll(handle).reports) == 1)
     (instance,) = bench.running()
     begun = next(bench.cloud.room.machine(instance.id).home.rglob("begun.json"))
-    told = files.Folder(begun.parent, files.key_of(SECRET, 1, 1)).get(files.BEGUN)
+    told = files.Folder(begun.parent, files.folder_at(Path("1-1"), SECRET).key).get(files.BEGUN)
     assert told is not None
     os.kill(int(str(told["pid"])), signal.SIGTERM)
     wait_until(begun.with_name("end.json").exists)

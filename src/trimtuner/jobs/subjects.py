@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from trimtuner.engines.supervising.files import open_regular
+from trimtuner.engines.supervising.files import log_of, open_regular
 from trimtuner.jobs.differing import differences_from, note, require_judgeable
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.problem.expressions import Value
@@ -15,7 +15,6 @@ from trimtuner.state import Limits, Money, StudyState
 from trimtuner.study.owners import is_alive
 from trimtuner.study.study import Study
 
-LOG = "log.txt"
 _TAIL_BYTES = 64 * 1024
 _LAST_BYTES = 4 * 1024
 
@@ -47,7 +46,7 @@ class Watched:
     def log(self, trial: int) -> str | None:
         """The end of what the last attempt at a trial printed; nothing where there was none."""
         last = max((one.attempt for one in self.view.attempts() if one.trial == trial), default=None)
-        return None if last is None else log_tail(_log_of(self.of.folder / self.view.id, trial, last))
+        return None if last is None else log_tail(log_of(self.of.folder / self.view.id, trial, last))
 
 
 def subject_of(of: JobStudy, study: Study, view: StudyView) -> StudyState:
@@ -71,7 +70,7 @@ def subject_of(of: JobStudy, study: Study, view: StudyView) -> StudyState:
         limits=Limits(job.budget.trials, job.budget.seconds),
         now=view.now(),
         command_of=command_of,
-        log_of=partial(_log_of, of.folder / view.id),
+        log_of=partial(log_of, of.folder / view.id),
         known=study.belief_at_hand(history),
         runs=len(alive),
         unwatched=frozenset(one.trial.number for one in view.open_trials() if one.owner not in alive),
@@ -98,7 +97,7 @@ def log_tail(path: Path, most_bytes: int = _TAIL_BYTES) -> str:
 
 def last_words(of: JobStudy, study: str, trial: int, attempt: int) -> str:
     """The last line that an attempt printed, if any is at hand; whatever it is, it is text."""
-    descriptor = open_regular(_log_of(of.folder / study, trial, attempt))
+    descriptor = open_regular(log_of(of.folder / study, trial, attempt))
     if descriptor is None:
         return ""
     with open(descriptor, "rb") as file:
@@ -106,7 +105,3 @@ def last_words(of: JobStudy, study: str, trial: int, attempt: int) -> str:
         lines = file.read(_LAST_BYTES).split(b"\n")
     texts = (line.decode("utf-8", "replace").strip() for line in reversed(lines))
     return next((text for text in texts if text), "")
-
-
-def _log_of(folder: Path, trial: int, attempt: int) -> Path:
-    return folder / f"{trial:d}-{attempt:d}" / LOG

@@ -32,6 +32,7 @@ from trimtuner.engines.aws.troubles import Troubles
 from trimtuner.engines.aws.watch import Watch
 from trimtuner.engines.protocol import AttemptState, EngineTrouble, Found, Launch, Machines
 from trimtuner.engines.supervising.environment import check_launch, check_secrets, record_of
+from trimtuner.engines.supervising.files import attempt_name
 from trimtuner.engines.supervising.mirror import Mirror, Mirrors
 from trimtuner.errors import InputError
 
@@ -163,7 +164,7 @@ class AwsEngine:
         mirror.note(_MACHINES, asdict(machines))
 
     def _mirror(self, study: str, trial: int, attempt: int) -> Mirror:
-        return self._mirrors.at(self._folder / study / f"{trial:d}-{attempt:d}")
+        return self._mirrors.at(self._folder / study / attempt_name(trial, attempt))
 
     def _region(self, region: str) -> tuple[Ec2, Watch]:
         with self._lock:

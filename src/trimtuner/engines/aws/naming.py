@@ -6,6 +6,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+from trimtuner.engines.supervising.files import attempt_name
 from trimtuner.errors import InputError
 
 STUDY, TRIAL, ATTEMPT = "trimtuner:study", "trimtuner:trial", "trimtuner:attempt"
@@ -43,7 +44,7 @@ class AttemptName:
     @property
     def short(self) -> str:
         """Trial and attempt."""
-        return f"{self.trial:d}-{self.attempt:d}"
+        return attempt_name(self.trial, self.attempt)
 
     @property
     def tags(self) -> dict[str, str]:

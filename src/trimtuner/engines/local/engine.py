@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import sys
 import time
@@ -30,7 +29,6 @@ from trimtuner.errors import InputError
 _PATIENCE_WITH_SUPERVISOR_SECONDS = GRACE_SECONDS + 5.0
 _PATIENCE_WITH_KERNEL_SECONDS = 5.0
 _LOOK_SECONDS = 0.02
-_NAME = re.compile(r"[0-9]{1,9}-[0-9]{1,9}")  # of an attempt's folder
 
 
 class LocalEngine:
@@ -108,26 +106,19 @@ class LocalEngine:
         """The folder for which it runs on this machine; tags can be forged, but not the launch that is sealed there."""
         tags = (launch.study, launch.trial, launch.attempt)
         for one in self.find(launch.study):
-            if (
-                one.is_running
-                and (one.study, one.trial, one.attempt) == tags
-                and _NAME.fullmatch(Path(one.handle).name)
-            ):
+            if one.is_running and (one.study, one.trial, one.attempt) == tags:
                 sealed = self._attempt(one.handle).launch()
                 if sealed is not None and (sealed["study"], sealed["trial"], sealed["attempt"]) == tags:
                     return one.handle
         return None
 
     def _attempt(self, handle: str) -> WatchedAttempt:
-        """By its folder, whose name is made of its numbers."""
         if handle not in self._attempts:
             self._attempts[handle] = WatchedAttempt(files.folder_at(Path(handle), self._secret))
         return self._attempts[handle]
 
     def _find_in_folders(self, running: Mapping[str, list[Tagged]], held: Collection[str]) -> Iterator[Found]:
         for path in sorted(path for folder in self._folders for path in folder.glob(f"*/{files.LAUNCH}")):
-            if not _NAME.fullmatch(path.parent.name):
-                continue
             attempt, handle = self._attempt(str(path.parent)), str(path.parent)
             launch = attempt.launch()
             if launch is not None:  # else it is of another record
@@ -137,7 +128,7 @@ class LocalEngine:
 
 
 def _folder_of(launch: Launch) -> Path:
-    return launch.folder.resolve() / f"{launch.trial:d}-{launch.attempt:d}"
+    return launch.folder.resolve() / files.attempt_name(launch.trial, launch.attempt)
 
 
 def _record_and_start(launch: Launch, folder: Folder, lock: int) -> None:

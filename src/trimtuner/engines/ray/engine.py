@@ -26,7 +26,7 @@ from trimtuner.engines.ray.rescue import Rescue, rescue_here
 from trimtuner.engines.ray.settings import RaySettings
 from trimtuner.engines.ray.study_actors import ActorGone, StudyActors, check_head
 from trimtuner.engines.supervising.environment import check_launch, check_secrets, record_of, secrets_and_tags
-from trimtuner.engines.supervising.files import EndRecord
+from trimtuner.engines.supervising.files import EndRecord, attempt_name, numbers_in
 from trimtuner.engines.supervising.follow import News
 from trimtuner.engines.supervising.mirror import Mirror, Mirrors
 from trimtuner.errors import InputError
@@ -253,10 +253,9 @@ def _end_of_rescued(mirror: Mirror, end: EndRecord | None) -> EndRecord:
 
 
 def _handle(study: str, key: Key) -> str:
-    return f"{study}/{key[0]:d}-{key[1]:d}"
+    return f"{study}/{attempt_name(*key)}"
 
 
 def _parsed(handle: str) -> tuple[str, Key]:
     study, _, name = handle.rpartition("/")
-    trial, _, attempt = name.partition("-")
-    return study, (int(trial), int(attempt))
+    return study, numbers_in(name)

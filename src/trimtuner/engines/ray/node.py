@@ -74,7 +74,7 @@ def rescue(study: str, key: Key, seal_key: bytes) -> list[News]:
 
 def place_of(study: str, key: Key) -> str:
     """How the names of an attempt's folders begin."""
-    return f"{study}-{key[0]:d}-{key[1]:d}"
+    return f"{study}-{files.attempt_name(*key)}"
 
 
 def _begin(work: Work, folder: Folder, lifeline: int) -> None:

@@ -73,15 +73,25 @@ class EndRecord(TypedDict):
     seconds: float
 
 
-def key_of(secret: bytes, trial: int, attempt: int) -> bytes:
-    """The key of an attempt, from the secret that its study has in the record."""
-    return hmac.digest(secret, f"{trial:d}-{attempt:d}".encode(), "sha256")
+def attempt_name(trial: int, attempt: int) -> str:
+    """What the folder of an attempt is called; its key is made of that too."""
+    return f"{trial:d}-{attempt:d}"
+
+
+def numbers_in(name: str) -> tuple[int, int]:
+    """Trial and attempt, as the name of a folder says; a ValueError where it is no attempt's."""
+    trial, _, attempt = name.partition("-")
+    return int(trial), int(attempt)
 
 
 def folder_at(path: Path, secret: bytes) -> Folder:
-    """The folder of an attempt at its usual place, where its name is made of trial and attempt."""
-    trial, _, attempt = path.name.partition("-")
-    return Folder(path, key_of(secret, int(trial), int(attempt)))
+    """The folder of an attempt; its key follows from its name, and from the secret that its study has in the record."""
+    return Folder(path, hmac.digest(secret, path.name.encode(), "sha256"))
+
+
+def log_of(study: Path, trial: int, attempt: int) -> Path:
+    """Where the output of an attempt is kept, below the folder of its study."""
+    return study / attempt_name(trial, attempt) / LOG
 
 
 class Folder:

@@ -104,7 +104,7 @@ class Mirrors:
 
     def of(self, launch: Launch) -> Mirror:
         """The mirror of an attempt, in the folder of its study."""
-        return self.at(launch.folder.resolve() / f"{launch.trial:d}-{launch.attempt:d}")
+        return self.at(launch.folder.resolve() / files.attempt_name(launch.trial, launch.attempt))
 
     def forget(self, path: Path) -> None:
         """Hold no longer what was read of it."""

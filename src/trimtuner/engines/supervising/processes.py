@@ -7,6 +7,8 @@ import signal
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from trimtuner.engines.supervising.files import numbers_in
+
 STUDY, TRIAL, ATTEMPT = "TRIMTUNER_STUDY", "TRIMTUNER_TRIAL", "TRIMTUNER_ATTEMPT"
 FOLDER = "TRIMTUNER_FOLDER"  # of the attempt: tells apart studies of one name in different places
 CORES = "TRIMTUNER_CORES"
@@ -176,11 +178,11 @@ def _read_supervisor_tags(process: Process) -> Tagged | None:
     if not is_ours or not marks or marks[-1] + 1 >= len(words):
         return None
     folder = words[marks[-1] + 1]
-    study, _, name = folder.rpartition("/")
-    trial, _, attempt = name.partition("-")
-    if not (trial.isdigit() and attempt.isdigit()):
+    try:
+        study, name = folder.split("/")[-2:]
+        return Tagged(process, study, *numbers_in(name), folder, ())
+    except ValueError:  # not started by us
         return None
-    return Tagged(process, study.rpartition("/")[2], int(trial), int(attempt), folder, ())
 
 
 def _resident_bytes(pid: int) -> int:
