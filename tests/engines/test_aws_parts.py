@@ -26,17 +26,16 @@ import asyncssh
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
 from trimtuner.engines import protocol
-from trimtuner.engines.aws.archive import archive
 from trimtuner.engines.aws.ec2 import Clock, Instance
+from trimtuner.engines.aws.equipping import archive
+from trimtuner.engines.aws.fleet import why_gone
 from trimtuner.engines.aws.keys import Keys
-from trimtuner.engines.aws.losses import why_gone
 from trimtuner.engines.aws.naming import AttemptName
-from trimtuner.engines.aws.order import RentalOrder
+from trimtuner.engines.aws.order import RentalOrder, user_data
 from trimtuner.engines.aws.pace import Pace
 from trimtuner.engines.aws.policy import policy
 from trimtuner.engines.aws.refusals import Credentials, Passing, Refused, explain
 from trimtuner.engines.aws.settings import AwsSettings
-from trimtuner.engines.aws.userdata import user_data
 from trimtuner.engines.protocol import EngineTrouble, Machines
 from trimtuner.errors import InputError
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -10,7 +11,6 @@ from trimtuner.engines.aws.ec2 import as_tags
 from trimtuner.engines.aws.keys import KeyPair
 from trimtuner.engines.aws.naming import AttemptName
 from trimtuner.engines.aws.settings import AwsSettings
-from trimtuner.engines.aws.userdata import user_data
 from trimtuner.engines.protocol import Machines
 
 _MINUTE = 60.0
@@ -97,3 +97,19 @@ class RentalOrder:
         more = {"Name": shown, naming.GROUP: group.name, naming.ROUND: str(number), naming.HOST_KEY: self.host.public}
         kinds = ["instance", "volume", "network-interface", *(["spot-instances-request"] if group.is_spot else [])]
         return [{"ResourceType": kind, "Tags": as_tags({**self.name.tags, **more})} for kind in kinds]
+
+
+def user_data(host: KeyPair, authorized: str | None, minutes: int) -> str:
+    """What a machine is told at its birth, as a cloud-config: whom to let in, how to be known, when to end itself.
+
+    JSON is YAML. The timer ends the machine even if nobody ever logs in.
+    """
+    told: dict[str, object] = {
+        "ssh_deletekeys": True,
+        "ssh_genkeytypes": [],  # no host key but ours
+        "ssh_keys": {"ed25519_private": host.private, "ed25519_public": host.public},
+        "runcmd": [["shutdown", "-P", f"+{minutes:d}"]],
+    }
+    if authorized is not None:
+        told["ssh_authorized_keys"] = [authorized]
+    return "#cloud-config\n" + json.dumps(told, indent=1) + "\n"

@@ -14,8 +14,7 @@ from trimtuner.engines.aws import equipping, naming
 from trimtuner.engines.aws.background import all_of, first_of, in_thread
 from trimtuner.engines.aws.ec2 import Instance
 from trimtuner.engines.aws.equipping import Equipment
-from trimtuner.engines.aws.fleet import Fleet
-from trimtuner.engines.aws.losses import Over, UnpricedEnd
+from trimtuner.engines.aws.fleet import Fleet, Over, UnpricedEnd
 from trimtuner.engines.aws.machine import Line, LineLost, Login, connected
 from trimtuner.engines.aws.order import RentalOrder
 from trimtuner.engines.aws.pace import Pace

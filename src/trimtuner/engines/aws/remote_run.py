@@ -12,15 +12,12 @@ import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 
 from trimtuner.engines.aws.background import first_of, in_thread
-from trimtuner.engines.aws.fleet import Fleet
-from trimtuner.engines.aws.losses import Over, UnpricedEnd
-from trimtuner.engines.aws.pace import Pace
+from trimtuner.engines.aws.fleet import Fleet, Over, UnpricedEnd
+from trimtuner.engines.aws.pace import Pace, Troubles
 from trimtuner.engines.aws.remote_command import RemoteCommand
 from trimtuner.engines.aws.renting import Renting
-from trimtuner.engines.aws.troubles import Troubles
 from trimtuner.engines.protocol import STOPPED, EngineTrouble
 from trimtuner.engines.supervising import files
 from trimtuner.engines.supervising.files import EndRecord
@@ -32,14 +29,6 @@ _LOCK = "pilot.lock"  # held by the one process of this machine that looks after
 _GLANCE_SECONDS = 0.2  # between looks at files
 
 
-@dataclass(frozen=True)
-class Task:
-    """What is to be done with an attempt of which the launch is known."""
-
-    renting: Renting
-    command: RemoteCommand
-
-
 class NothingHere(EngineTrouble):
     """There is nothing that this process could look after."""
 
@@ -47,14 +36,22 @@ class NothingHere(EngineTrouble):
 class RemoteRun:
     """Looks after one attempt; only one does so at a time on this machine."""
 
-    def __init__(self, mirror: Mirror, fleet: Fleet, task: Task | None, troubles: Troubles, pace: Pace) -> None:
+    def __init__(
+        self,
+        mirror: Mirror,
+        fleet: Fleet,
+        task: tuple[Renting, RemoteCommand] | None,
+        troubles: Troubles,
+        pace: Pace,
+    ) -> None:
         """Without a task, the attempt was started elsewhere, and all that can be done is to end it."""
         self._mirror, self._fleet, self._task, self._pace = mirror, fleet, task, pace
         self.troubles = troubles
         self._woken = asyncio.Event()
 
-    def wake(self) -> None:
-        """Wait no longer for better times; to be called in the thread of the loop."""
+    async def try_again(self) -> None:
+        """Wait no longer for better times: what was in the way may be so no longer."""
+        self.troubles.bear(None)
         self._woken.set()
 
     async def see_through(self) -> None:
@@ -90,16 +87,17 @@ class RemoteRun:
     async def _run_to_end(self) -> UnpricedEnd:
         if self._task is None:
             raise NothingHere("it was started on another machine; start it again here to take it over")
+        renting, command = self._task
         try:
-            equipment = await in_thread(self._task.command.equipment)
-            machines = await self._task.renting.rent()
+            equipment = await in_thread(command.equipment)
+            machines = await renting.rent()
             self.troubles.bear(None)
-            return await self._task.command.to_its_end(machines, equipment)
+            return await command.to_its_end(machines, equipment)
         except Over as over:
             return over.end
 
     async def _wait_for_stop(self) -> UnpricedEnd:
-        while not self._is_stopped():
+        while not self._mirror.is_asked_to_stop():
             await asyncio.sleep(_GLANCE_SECONDS)
         return UnpricedEnd(STOPPED, "ended on request")
 
@@ -109,8 +107,9 @@ class RemoteRun:
             await self._fleet.mark_stopped()
         await self._fleet.terminate_known()
         if self._task is not None:
-            await self._task.renting.settle()
-            seconds = await self._task.renting.clear_away()
+            renting, _ = self._task
+            await renting.settle()
+            seconds = await renting.clear_away()
         else:
             seconds = await self._clear_away_from_elsewhere()
         self.troubles.bear(None)
@@ -130,9 +129,6 @@ class RemoteRun:
             return None
         return UnpricedEnd(None if note["kind"] is None else str(note["kind"]), str(note["detail"]))
 
-    def _is_stopped(self) -> bool:
-        return self._mirror.is_asked_to_stop()
-
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
         """Hold the lock. Wait while another does, but not for ever when the attempt is to be stopped."""
@@ -140,7 +136,7 @@ class RemoteRun:
         try:
             asked_to_stop = math.inf
             while not files.try_lock(descriptor) and self._mirror.end() is None:
-                if self._is_stopped():
+                if self._mirror.is_asked_to_stop():
                     asked_to_stop = min(asked_to_stop, time.monotonic())
                 if time.monotonic() - asked_to_stop > self._pace.lock:
                     break

@@ -14,8 +14,7 @@ from operator import eq
 
 from trimtuner.engines.aws.background import in_thread
 from trimtuner.engines.aws.ec2 import Instance
-from trimtuner.engines.aws.fleet import Fleet
-from trimtuner.engines.aws.losses import Over
+from trimtuner.engines.aws.fleet import Fleet, Over
 from trimtuner.engines.aws.order import Group, RentalOrder
 from trimtuner.engines.aws.pace import Pace
 from trimtuner.engines.aws.refusals import Passing, Refused
