@@ -29,8 +29,8 @@ from ray_under_test import SmallCluster
 from trimtuner.commands.look import Look
 from trimtuner.engines import protocol
 from trimtuner.engines.protocol import AttemptState, Engine, Launch, Machines, reap
+from trimtuner.engines.ray.connection import NAMESPACE, StudyActors
 from trimtuner.engines.ray.own import TAG
-from trimtuner.engines.ray.study_actors import NAMESPACE, StudyActors
 from trimtuner.engines.ray.surroundings import AUTHENTICATION, TOKEN_FILE
 from trimtuner.engines.supervising import processes
 from trimtuner.errors import InputError

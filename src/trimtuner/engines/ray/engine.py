@@ -18,17 +18,16 @@ from trimtuner.engines.protocol import (
     Found,
     Launch,
 )
-from trimtuner.engines.ray.connection import connect
-from trimtuner.engines.ray.luggage import Luggage
+from trimtuner.engines.ray.connection import ActorGone, StudyActors, check_head, connect
 from trimtuner.engines.ray.orders import AttemptOrder, Key, Position, Told, demands_here, demands_of
 from trimtuner.engines.ray.own import OwnCluster, find_or_start_own, find_own, use_token_of
 from trimtuner.engines.ray.rescue import Rescue, rescue_here
 from trimtuner.engines.ray.settings import RaySettings
-from trimtuner.engines.ray.study_actors import ActorGone, StudyActors, check_head
 from trimtuner.engines.supervising.environment import check_launch, check_secrets, record_of, secrets_and_tags
 from trimtuner.engines.supervising.files import EndRecord, attempt_name, numbers_in
 from trimtuner.engines.supervising.follow import News
 from trimtuner.engines.supervising.mirror import Mirror, Mirrors
+from trimtuner.engines.supervising.packing import Packer
 from trimtuner.errors import InputError
 
 _ACCEPTED = "accepted.json"  # the actor has the order: it is never given again
@@ -50,7 +49,7 @@ class RayEngine:
         self._folder, self._settings = folder.resolve(), settings
         self._mirrors = Mirrors(secret)
         self._actors: StudyActors | None = None
-        self._luggage = Luggage([f"{folder.name.removesuffix('.trials')}*"])
+        self._packer = Packer([f"{folder.name.removesuffix('.trials')}*"])
         self._open: dict[str, _Open] = {}
         self._asked: dict[str, float] = {}
         self._rescues: dict[str, Rescue] = {}
@@ -115,7 +114,7 @@ class RayEngine:
     def _order(self, launch: Launch, mirror: Mirror) -> None:
         actors = self._joined_or_started()
         record = record_of(launch, str(mirror.folder), str(launch.working_directory.resolve()))
-        parcel = self._luggage.of(launch.working_directory) if self._settings.copies else None
+        parcel = self._packer.parcel_of(launch.working_directory) if self._settings.copies else None
         is_own = self._settings.address is None
         order = AttemptOrder(
             trial=launch.trial,

@@ -8,8 +8,8 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from trimtuner.engines.protocol import EngineTrouble
 from trimtuner.engines.ray import node
-from trimtuner.engines.ray.machines import living_nodes
 from trimtuner.engines.ray.orders import Key
+from trimtuner.engines.ray.scheduling import living_nodes, submit
 from trimtuner.engines.supervising.follow import News
 
 
@@ -17,16 +17,8 @@ class Rescue:
     """A look on every node of the cluster, under way."""
 
     def __init__(self, study: str, key: Key, seal_key: bytes) -> None:
-        look = ray.remote(node.rescue)
-        self._looks = [
-            look.options(
-                num_cpus=0,
-                max_retries=0,
-                retry_exceptions=False,
-                scheduling_strategy=NodeAffinitySchedulingStrategy(one.identity, soft=False),
-            ).remote(study, key, seal_key)
-            for one in living_nodes()
-        ]
+        there = [NodeAffinitySchedulingStrategy(one.identity, soft=False) for one in living_nodes()]
+        self._looks = [submit(node.rescue, {}, one, study, key, seal_key) for one in there]
 
     def is_over(self) -> bool:
         """Whether every node has answered, or is gone."""

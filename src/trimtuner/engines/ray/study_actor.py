@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import ray
 from ray.exceptions import OutOfMemoryError, RayError, RayTaskError, RuntimeEnvSetupError
@@ -21,11 +22,29 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, Place
 
 from trimtuner.engines.protocol import LOST, OUT_OF_MEMORY, PREEMPTED, STOPPED, UNAVAILABLE
 from trimtuner.engines.ray import node
-from trimtuner.engines.ray.handing import apart, error_of, reserve, submit
 from trimtuner.engines.ray.held_attempt import HeldAttempt
-from trimtuner.engines.ray.machines import Node, is_reachable, living_nodes, what_is_lacking
-from trimtuner.engines.ray.orders import ACCEPTED, LACKS_PARCEL, LEAVING, AttemptOrder, Key, Position, Told, Work
+from trimtuner.engines.ray.orders import (
+    ACCEPTED,
+    LACKS_PARCEL,
+    LEAVING,
+    AttemptOrder,
+    Handle,
+    Key,
+    Position,
+    Told,
+    Work,
+)
 from trimtuner.engines.ray.own import end_soon
+from trimtuner.engines.ray.scheduling import (
+    Node,
+    apart,
+    error_of,
+    is_reachable,
+    living_nodes,
+    reserve,
+    submit,
+    what_is_lacking,
+)
 from trimtuner.engines.supervising.files import EndRecord
 from trimtuner.engines.supervising.follow import News
 
@@ -98,7 +117,7 @@ class StudyActor:
             self._is_leaving = True
             if self._users is not None:
                 end_soon(Path(self._users))
-            ray.kill(ray.get_runtime_context().current_actor)  # to exit would wait for calls that never end
+            ray.kill(_myself())  # to exit would wait for calls that never end
 
     async def begin(self, key: Key, node_id: str) -> Work | None:
         """What a node needs to run the attempt; None when it is no longer wanted."""
@@ -163,7 +182,7 @@ class StudyActor:
                 return None
         else:
             strategy = None
-        held.task = submit(node.run, held.order["demands"][0], strategy, held.key)
+        held.task = submit(node.run, held.order["demands"][0], strategy, _myself(), held.key)
         return await error_of(held.task)
 
     async def _nodes_when_ready(self, held: HeldAttempt, group: PlacementGroup) -> tuple[str, ...]:
@@ -194,7 +213,7 @@ class StudyActor:
         """The task died but its node lives: the supervisor ends the command, and another task tells how."""
         held.reason = held.reason or (LOST, f"the Ray worker that ran it died: {_said(error)}")
         strategy = NodeAffinitySchedulingStrategy(held.nodes[0], soft=False)
-        task = submit(node.follow_up, {}, strategy, held.key, held.place, held.order["key"])
+        task = submit(node.follow_up, {}, strategy, _myself(), held.key, held.place, held.order["key"])
         deadline = time.monotonic() + _FOLLOW_UP_SECONDS
         following = asyncio.ensure_future(error_of(task))
         while not following.done() and time.monotonic() < deadline:
@@ -245,6 +264,10 @@ class StudyActor:
             held.reason = UNAVAILABLE, lacking
             if held.task is not None:
                 ray.cancel(held.task)
+
+
+def _myself() -> Handle:
+    return cast("Handle", ray.get_runtime_context().current_actor)
 
 
 def _addresses(nodes: Sequence[Node], held: HeldAttempt) -> dict[str, str]:

@@ -50,22 +50,6 @@ def pack(folder: Path, exclude: Sequence[str] = (), most_bytes: int = MOST_BYTES
     return Parcel(hashlib.sha256(content).hexdigest(), gzip.compress(content, compresslevel=1, mtime=0))
 
 
-def fingerprint(folder: Path, exclude: Sequence[str] = ()) -> str:
-    """Changes when the folder's parcel may have: cheap, since nothing is read but names, sizes and times."""
-    seen = hashlib.sha256()
-    for path in _walk(folder, (*NEVER_SENT, *exclude)):
-        status = path.lstat()
-        line = (
-            path.relative_to(folder).as_posix(),
-            status.st_size,
-            status.st_mtime_ns,
-            status.st_ctime_ns,
-            status.st_mode,
-        )
-        seen.update(repr(line).encode("utf-8", "surrogateescape"))
-    return seen.hexdigest()
-
-
 def unpack(data: bytes, folder: Path) -> None:
     """Make the folder from a parcel: whole, or not at all; one that is there already stays.
 
@@ -85,6 +69,21 @@ def unpack(data: bytes, folder: Path) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
+class Packer:
+    """Packs a folder, and again only when something in it has changed."""
+
+    def __init__(self, exclude: Sequence[str]) -> None:
+        self._exclude = tuple(exclude)
+        self._packed: dict[str, Parcel] = {}  # by fingerprint; the last one only
+
+    def parcel_of(self, folder: Path) -> Parcel:
+        """The folder as it is now."""
+        seen = _fingerprint(folder, self._exclude)
+        if seen not in self._packed:
+            self._packed = {seen: pack(folder, self._exclude)}
+        return self._packed[seen]
+
+
 class _Room:
     """How much more may be packed."""
 
@@ -98,6 +97,16 @@ class _Room:
                 f"the folder {str(self._folder)!r} holds more than {self._most // 2**20} MiB (counted up to "
                 f"{path.name!r}), too much to send; keep data outside of it, where the machines can read it"
             )
+
+
+def _fingerprint(folder: Path, exclude: Sequence[str]) -> str:
+    """Changes when the folder's parcel may have: cheap, since nothing is read but names, sizes and times."""
+    seen = hashlib.sha256()
+    for path in _walk(folder, (*NEVER_SENT, *exclude)):
+        now = path.lstat()
+        line = (path.relative_to(folder).as_posix(), now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_mode)
+        seen.update(repr(line).encode("utf-8", "surrogateescape"))
+    return seen.hexdigest()
 
 
 def _walk(folder: Path, exclude: Sequence[str]) -> Iterator[Path]:

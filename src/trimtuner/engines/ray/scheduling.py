@@ -1,18 +1,22 @@
-"""The nodes of a cluster, and whether an attempt's demands could ever be met by them."""
+"""Ray's nodes: whether they could ever meet what an attempt needs, and how work is handed to them, for one try."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 import ray
+from ray.exceptions import RayError
+from ray.util.placement_group import PlacementGroup, placement_group
 
 from trimtuner.engines.ray.orders import Demand
 
 _KNOCK_SECONDS = 3.0
 _OWN = ("node:", "memory", "object_store_memory", "accelerator_type:")  # resources that Ray makes up itself
+
+Answer = TypeVar("Answer")
 
 
 class Node(NamedTuple):
@@ -51,6 +55,43 @@ def what_is_lacking(demands: Sequence[Demand], nodes: Sequence[Node]) -> str | N
             return f"it needs {count} x {_written(dict(texts))} and {able} nodes offer that; {_offer(nodes)}"
     if len(demands) > 1 and len(nodes) < len(demands):
         return f"it needs {len(demands)} machines, and the cluster has {len(nodes)} nodes"
+    return None
+
+
+def submit(function: Callable[..., Answer], demand: Demand, strategy: object, *given: object) -> ray.ObjectRef[Answer]:
+    """Hand a function to Ray, for one try."""
+    demand = dict(demand)
+    options = {
+        "max_retries": 0,
+        "retry_exceptions": False,
+        "num_cpus": demand.pop("CPU", 0),
+        "num_gpus": demand.pop("GPU", 0),
+        "resources": demand,
+        "scheduling_strategy": strategy or "DEFAULT",
+        "name": f"trimtuner {function.__name__}",
+    }
+    task: ray.ObjectRef[Answer] = ray.remote(function).options(**options).remote(*given)
+    return task
+
+
+async def reserve(demands: list[Demand]) -> PlacementGroup | None:
+    """Machines side by side, no two the same; a single one needs no reservation."""
+    if len(demands) == 1:
+        return None
+    return await apart(lambda: placement_group([dict(one) for one in demands], strategy="STRICT_SPREAD"))
+
+
+async def apart(ask: Callable[[], Answer]) -> Answer:
+    """What Ray answers to something that blocks, while the others go on."""
+    return await asyncio.to_thread(ask)
+
+
+async def error_of(task: ray.ObjectRef[None]) -> Exception | None:
+    """How the task failed, when it is over; None where it did not."""
+    try:
+        await task
+    except RayError as error:
+        return error
     return None
 
 
