@@ -43,7 +43,7 @@ class AttemptName:
 
     @property
     def short(self) -> str:
-        """Trial and attempt."""
+        """Trial and attempt, as folders and people name it."""
         return attempt_name(self.trial, self.attempt)
 
     @property

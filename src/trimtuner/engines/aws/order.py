@@ -54,7 +54,7 @@ class RentalOrder:
         return max(int((self.lifetime - age) // _MINUTE), 1)
 
     def request(self, group: Group, number: int, image: str, root_device: str | None) -> dict[str, object]:
-        """RunInstances."""
+        """What EC2 is asked for, in the words of its RunInstances, to rent a group in a round."""
         request: dict[str, object] = {
             "ImageId": image,
             "InstanceType": group.vm_type,

@@ -19,7 +19,7 @@ from trimtuner.engines.aws.machine import Line, LineLost, Login, connected
 from trimtuner.engines.aws.order import RentalOrder
 from trimtuner.engines.aws.pace import Pace
 from trimtuner.engines.protocol import LOST, UNAVAILABLE, EngineTrouble, Launch
-from trimtuner.engines.supervising.environment import record_of, secrets_and_tags
+from trimtuner.engines.supervising.environment import addresses, record_of, secrets_and_tags
 from trimtuner.engines.supervising.follow import News
 from trimtuner.engines.supervising.mirror import Mirror
 from trimtuner.engines.supervising.packing import pack
@@ -118,8 +118,10 @@ class RemoteCommand:
 
     async def _begin(self, line: Line, machines: Sequence[Instance]) -> float:
         launch = self._launch
+        workers = [one.private_address or "" for one in machines if one.group == naming.WORKERS]
+        helpers = [one.private_address or "" for one in machines if one.group != naming.WORKERS]
         record = record_of(launch, "", "")
-        record["environment"] = {**record["environment"], **_addresses(machines)}
+        record["environment"] = {**record["environment"], **addresses(workers, helpers)}
         return await equipping.begin(line, self._order.name, record, secrets_and_tags(launch, ""), self._mirror.key)
 
     async def _follow(self, head: Instance) -> UnpricedEnd:
@@ -176,14 +178,3 @@ class RemoteCommand:
 
     def _now(self) -> float:
         return self._fleet.ec2.clock.now()
-
-
-def _addresses(machines: Sequence[Instance]) -> dict[str, str]:
-    """What the command is told of its cluster: private addresses, the head's first."""
-    workers = [one.private_address or "" for one in machines if one.group == naming.WORKERS]
-    helpers = [one.private_address or "" for one in machines if one.group != naming.WORKERS]
-    return {
-        "TRIMTUNER_HEAD": workers[0],
-        "TRIMTUNER_WORKERS": ",".join(workers),
-        "TRIMTUNER_HELPERS": ",".join(helpers),
-    }

@@ -77,7 +77,7 @@ class RayEngine:
 
     def poll(self, handle: str) -> AttemptState:
         """How it goes, by what the actor has heard."""
-        mirror = self._mirrors.at(self._folder / handle)
+        mirror = self._mirror(handle)
         if mirror.end() is None:
             self._freshen(handle)
         return mirror.state()
@@ -87,14 +87,14 @@ class RayEngine:
         if self.poll(handle).end is not None:
             return
         deadline = time.monotonic() + _STOPPED_WITHIN_SECONDS
-        self._ask_to_stop(*_parsed(handle))
+        self._ask(handle, "stop")
         while self.poll(handle).end is None:
             if time.monotonic() > deadline:
                 raise EngineTrouble(f"the end of {handle!r} is not confirmed; is its node alive? Then stop it again")
             time.sleep(_LOOK_SECONDS)
 
     def find(self, study: str | None = None) -> list[Found]:
-        """What actors hold."""
+        """What the actors of studies hold, ended or not."""
         actors = self._joined()
         names = [] if actors is None else actors.studies()
         return [
@@ -110,6 +110,9 @@ class RayEngine:
         self._mirrors.forget(self._folder / handle)
         with suppress(EngineTrouble):  # then it is asked for again with the next poll
             self._ask_to_forget()
+
+    def _mirror(self, handle: str) -> Mirror:
+        return self._mirrors.at(self._folder / handle)
 
     def _order(self, launch: Launch, mirror: Mirror) -> None:
         actors = self._joined_or_started()
@@ -131,19 +134,16 @@ class RayEngine:
         actors.order(launch.study, order, parcel)
 
     def _ask_to_forget(self) -> None:
-        actors = self._joined()
         while self._to_forget:
-            study, key = _parsed(self._to_forget[-1])
-            if actors is not None:
-                with suppress(ActorGone):  # and what it held with it
-                    actors.ask(study, "forget", key)
+            self._ask(self._to_forget[-1], "forget")
             self._to_forget.pop()
 
-    def _ask_to_stop(self, study: str, key: Key) -> None:
-        actors = self._joined()
+    def _ask(self, handle: str, method: str) -> None:
+        """Ask the study's actor something of the attempt; where it is gone, what it held is, or is being rescued."""
+        actors, (study, key) = self._joined(), _parsed(handle)
         if actors is not None:
-            with suppress(ActorGone):  # then it is being rescued, which ends it
-                actors.ask(study, "stop", key)
+            with suppress(ActorGone):
+                actors.ask(study, method, key)
 
     def _freshen(self, handle: str) -> None:
         """Bring the mirrors of the study up to date, this one's at least."""
@@ -152,7 +152,7 @@ class RayEngine:
         is_fresh = time.monotonic() - self._asked.get(study, 0.0) < _FRESH_SECONDS
         if key in opened and is_fresh:
             return
-        opened.setdefault(key, Position(self._mirrors.at(self._folder / handle).reports_size))
+        opened.setdefault(key, Position(self._mirror(handle).reports_size))
         self._ask_to_forget()
         told = self._news(study, opened)
         self._asked[study] = time.monotonic()
@@ -172,7 +172,7 @@ class RayEngine:
 
     def _take(self, study: str, key: Key, told: Told | None) -> None:
         handle = _handle(study, key)
-        mirror = self._mirrors.at(self._folder / handle)
+        mirror = self._mirror(handle)
         if told is None and mirror.end() is not None:
             del self._open[study][key]  # another driver was first
             return
@@ -192,24 +192,24 @@ class RayEngine:
         """The actor does not have it: end what is left of it, and close it with what it had told."""
         study, key = _parsed(handle)
         if self._joined() is None:
-            self._close_rescued(handle, rescue_here(study, key, self._mirrors.at(self._folder / handle).key))
+            self._close_rescued(handle, rescue_here(study, key, self._mirror(handle).key))
             return
         if handle not in self._rescues:
             check_head()
-            self._rescues[handle] = Rescue(study, key, self._mirrors.at(self._folder / handle).key)
+            self._rescues[handle] = Rescue(study, key, self._mirror(handle).key)
         if self._rescues[handle].is_over():
             # Taken out first: where a look went wrong, the next poll looks again.
             self._close_rescued(handle, self._rescues.pop(handle).found())
 
     def _close_rescued(self, handle: str, news: News | None) -> None:
-        mirror = self._mirrors.at(self._folder / handle)
+        mirror = self._mirror(handle)
         if news is not None:
             mirror.take(news)
         self._close(handle, _end_of_rescued(mirror, None if news is None else news.end))
 
     def _close(self, handle: str, end: EndRecord) -> None:
         study, key = _parsed(handle)
-        self._mirrors.at(self._folder / handle).close(end)
+        self._mirror(handle).close(end)
         self._open.get(study, {}).pop(key, None)
         self._rescues.pop(handle, None)
 

@@ -41,7 +41,7 @@ class HeldAttempt:
 
     @property
     def key(self) -> Key:
-        """Which it is."""
+        """Its trial and attempt, which it is known by."""
         return self.order["trial"], self.order["attempt"]
 
     @property
@@ -51,7 +51,7 @@ class HeldAttempt:
 
     @property
     def ran(self) -> float:
-        """Seconds since it began."""
+        """Seconds since its command began; 0 before that."""
         return 0.0 if self.began is None else time.monotonic() - self.began
 
     def take(self, news: News) -> None:

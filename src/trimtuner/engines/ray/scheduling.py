@@ -20,7 +20,7 @@ Answer = TypeVar("Answer")
 
 
 class Node(NamedTuple):
-    """A living node."""
+    """A node of the cluster, where its daemon listens, and what it offers."""
 
     identity: str
     address: str

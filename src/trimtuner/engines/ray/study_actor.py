@@ -45,6 +45,7 @@ from trimtuner.engines.ray.scheduling import (
     submit,
     what_is_lacking,
 )
+from trimtuner.engines.supervising.environment import addresses
 from trimtuner.engines.supervising.files import EndRecord
 from trimtuner.engines.supervising.follow import News
 
@@ -105,7 +106,7 @@ class StudyActor:
         return [(key, held.end is None) for key, held in self._held.items()]
 
     async def forget(self, key: Key) -> None:
-        """Drop what has ended."""
+        """Drop an attempt that has ended: its end is in the record."""
         held = self._held.get(key)
         if held is not None and held.end is not None:
             del self._held[key]
@@ -126,7 +127,9 @@ class StudyActor:
             return None
         held.began, held.nodes = time.monotonic(), held.nodes or (node_id,)
         order, digest = held.order, held.order["parcel"]
-        added = {**order["added"], **_addresses(await apart(living_nodes), held)}
+        address_of = {one.identity: one.address for one in await apart(living_nodes)}
+        there = [address_of.get(identity, "") for identity in held.nodes]
+        added = {**order["added"], **addresses(there[: order["workers"]], there[order["workers"] :])}
         order["added"] = {}  # secrets are not kept longer than they are needed
         parcel = [] if digest is None else [self._parcels[digest]]
         return Work(
@@ -268,18 +271,6 @@ class StudyActor:
 
 def _myself() -> Handle:
     return cast("Handle", ray.get_runtime_context().current_actor)
-
-
-def _addresses(nodes: Sequence[Node], held: HeldAttempt) -> dict[str, str]:
-    """Where the attempt's machines are, for its command."""
-    address_of = {one.identity: one.address for one in nodes}
-    addresses = [address_of.get(identity, "") for identity in held.nodes]
-    workers = held.order["workers"]
-    return {
-        "TRIMTUNER_HEAD": addresses[0],
-        "TRIMTUNER_WORKERS": ",".join(addresses[:workers]),
-        "TRIMTUNER_HELPERS": ",".join(addresses[workers:]),
-    }
 
 
 def _end_before_begin(held: HeldAttempt, error: Exception | None) -> tuple[str, str]:

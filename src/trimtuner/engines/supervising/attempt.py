@@ -80,7 +80,7 @@ class WatchedAttempt:
         return self.end() is None and self.is_supervised()
 
     def is_supervised(self) -> bool:
-        """Whether its supervisor lives."""
+        """Whether its supervisor lives, as far as can be seen from here."""
         begun = self.begun()
         if begun is None:
             return False

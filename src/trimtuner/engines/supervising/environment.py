@@ -84,7 +84,7 @@ def _added_environment(launch: Launch, folder: str) -> dict[str, str]:
 
 
 def secrets_of(launch: Launch) -> dict[str, str]:
-    """Names and values."""
+    """The secrets of the launch with their values, from the environment of this process."""
     missing = [name for name in launch.secrets if name not in os.environ]
     if missing:
         raise InputError(f"the secret {missing[0]!r} is not set in the environment of this process; export it first")
@@ -96,6 +96,15 @@ def least_used_cores(count: int) -> list[int]:
     use = Counter(core for cores in _cores_of_attempts().values() for core in cores)
     ranked = sorted(os.sched_getaffinity(0), key=lambda core: (use[core], core))
     return sorted(ranked[:count])
+
+
+def addresses(workers: Sequence[str], helpers: Sequence[str]) -> dict[str, str]:
+    """What the command is told of its machines, the first of which it runs on."""
+    return {
+        "TRIMTUNER_HEAD": workers[0],
+        "TRIMTUNER_WORKERS": ",".join(workers),
+        "TRIMTUNER_HELPERS": ",".join(helpers),
+    }
 
 
 def _cores_of_attempts() -> Mapping[str, tuple[int, ...]]:

@@ -41,7 +41,7 @@ _LOOK_SECONDS = 0.02
 
 
 class LaunchRecord(TypedDict):
-    """launch.json."""
+    """launch.json: what is to be run, where, and how long at most."""
 
     study: str
     trial: int
@@ -66,7 +66,7 @@ class BegunRecord(TypedDict):
 
 
 class EndRecord(TypedDict):
-    """end.json."""
+    """end.json: how the attempt ended, and how long it ran."""
 
     kind: str | None
     detail: str

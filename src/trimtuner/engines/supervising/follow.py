@@ -95,5 +95,5 @@ class _LogReader:
         return begin, self._file.read(MOST_LOG_BYTES)
 
     def close(self) -> None:
-        """Let the log go."""
+        """Hold the log open no longer."""
         self._file.close()

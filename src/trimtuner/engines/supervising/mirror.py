@@ -48,7 +48,7 @@ class Mirror:
         self._sealed.ask_to_stop()
 
     def is_asked_to_stop(self) -> bool:
-        """Whether that was noted."""
+        """Whether it is to be ended, by somebody's word."""
         return self._sealed.is_asked_to_stop()
 
     @property
@@ -77,7 +77,7 @@ class Mirror:
         self._sealed.put(name, content)
 
     def noted(self, name: str) -> dict[str, object] | None:
-        """What was noted."""
+        """What ``note`` has kept under the name; None where nothing is."""
         return self._sealed.get(name)
 
     def end(self) -> End | None:

@@ -80,7 +80,7 @@ class Redactor:
         return self._pattern.sub(_REDACTED, data[:end])
 
     def finish(self) -> bytes:
-        """What still waited."""
+        """What still waited, when nothing more comes."""
         held, self._held = self._held, b""
         return self._pattern.sub(_REDACTED, held)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from trimtuner.engines.supervising.files import numbers_in
@@ -111,14 +111,14 @@ def send(process: Process, number: signal.Signals) -> None:
         os.close(descriptor)
 
 
-def resident_bytes(processes: Iterable[Process]) -> int:
-    """Memory as each process sees it: cheap, but pages that several share are counted for each."""
-    return sum(_resident_bytes(process.pid) for process in processes)
+def hold_more_than(limit_bytes: int, processes: Sequence[Process]) -> bool:
+    """Whether they use more memory, pages that several share counted once.
 
-
-def proportional_bytes(processes: Iterable[Process]) -> int:
-    """Memory with shared pages counted once; slow for large processes, since the kernel walks their pages."""
-    return sum(_proportional_bytes(process.pid) for process in processes)
+    That is slow for large processes, since the kernel walks their pages; so it is asked only where they are over the
+    limit as each of them sees it.
+    """
+    resident = sum(_resident_bytes(process.pid) for process in processes)
+    return resident > limit_bytes and sum(_proportional_bytes(process.pid) for process in processes) > limit_bytes
 
 
 def numbering() -> str | None:

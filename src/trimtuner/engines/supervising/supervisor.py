@@ -282,8 +282,7 @@ class _Supervisor:
         limit, begin = self._launch["memory_bytes"], time.monotonic()
         if limit is None or begin < self._next_memory_check:
             return False
-        tree = processes.living_descendants([os.getpid()])
-        is_over = processes.resident_bytes(tree) > limit and processes.proportional_bytes(tree) > limit
+        is_over = processes.hold_more_than(limit, processes.living_descendants([os.getpid()]))
         # Watching takes at most a fiftieth of a core, however many processes the machine has.
         self._next_memory_check = begin + max(_TICK_SECONDS, 50 * (time.monotonic() - begin))
         return is_over
