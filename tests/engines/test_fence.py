@@ -297,7 +297,7 @@ def test_where_no_fence_may_be_made_trials_run_all_the_same(
 
 def test_a_machine_without_groups_of_version_2_has_no_group_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fence, "_hierarchy", lambda: None)
-    assert fence.make_control_group(fence.Whose("study", 1, 1, "/nowhere")) is None
+    assert fence.make_control_group(fence.FencedAttempt("study", 1, 1, "/nowhere")) is None
     assert fence.held_attempts() == []
 
 
@@ -307,7 +307,7 @@ def test_a_place_that_takes_no_group_gives_none_and_says_so_by_its_kind(
     (tmp_path / "cgroup.procs").touch()
     monkeypatch.setattr(fence, "_own_group", lambda: str(tmp_path))  # a folder, but no control group: no cgroup.kill
     monkeypatch.setattr(fence, "WAYS", (fence.make_control_group,))
-    assert fence.make(fence.Whose("study", 1, 1, "/nowhere")).kind == fence.TAGS_ONLY
+    assert fence.make(fence.FencedAttempt("study", 1, 1, "/nowhere")).kind == fence.TAGS_ONLY
     assert [one.name for one in tmp_path.iterdir()] == ["cgroup.procs"]
 
 
@@ -315,7 +315,7 @@ def test_a_place_that_takes_no_group_gives_none_and_says_so_by_its_kind(
 def test_a_user_who_may_make_neither_has_tags_only() -> None:
     program = (
         "import os; from trimtuner.engines.supervising import fence; os.setgid(65534); os.setuid(65534); "
-        "print(fence.make(fence.Whose('study', 1, 1, '/nowhere')).kind)"
+        "print(fence.make(fence.FencedAttempt('study', 1, 1, '/nowhere')).kind)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == fence.TAGS_ONLY, done.stderr
@@ -334,7 +334,7 @@ def test_a_user_with_a_delegated_group_has_a_group_below_it() -> None:
         program = (
             "import os, subprocess; from trimtuner.engines.supervising import fence; "
             f"open('{delegated}/cgroup.procs', 'w').write('0'); os.setgid(65534); os.setuid(65534); "
-            f"one = fence.make(fence.Whose('{name}', 1, 1, '/nowhere/{name}')); "
+            f"one = fence.make(fence.FencedAttempt('{name}', 1, 1, '/nowhere/{name}')); "
             "sleep = subprocess.Popen(['/bin/sleep', '300'], env={}, preexec_fn=one.enter); "
             f"print(one.kind, sum(held.study == '{name}' for held in fence.held_attempts()), "
             "one.kill(), sleep.wait(), one.kill())"

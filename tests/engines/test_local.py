@@ -521,7 +521,7 @@ def test_trials_at_the_same_time_run_on_different_cores(
 ) -> None:
     everything = processes.tagged_processes  # others may use the engine on this machine, and come and go
 
-    def ours() -> list[processes.Tagged]:
+    def ours() -> list[processes.TaggedProcess]:
         return [tagged for tagged in everything() if tagged.folder.startswith(str(tmp_path))]
 
     monkeypatch.setattr(processes, "tagged_processes", ours)

@@ -78,7 +78,7 @@ class Place:
         lines = notes.read_text().splitlines() if notes.exists() else []
         return [int(line.split()[1]) for line in lines if line.startswith("pid ")]
 
-    def tagged(self) -> list[processes.Tagged]:
+    def tagged(self) -> list[processes.TaggedProcess]:
         return [one for one in processes.tagged_processes() if one.study == self.study]
 
     def close(self) -> None:

@@ -19,9 +19,9 @@ from trimtuner.engines.supervising.environment import (
     record_of,
     secrets_and_tags,
 )
-from trimtuner.engines.supervising.fence import Whose
+from trimtuner.engines.supervising.fence import FencedAttempt
 from trimtuner.engines.supervising.files import Folder
-from trimtuner.engines.supervising.processes import Tagged
+from trimtuner.engines.supervising.processes import TaggedProcess
 from trimtuner.engines.supervising.starting import CannotBegin, begin, has_begun
 from trimtuner.engines.supervising.supervisor import GRACE_SECONDS
 from trimtuner.errors import InputError
@@ -88,12 +88,12 @@ class LocalEngine:
 
     def find(self, study: str | None = None) -> list[Found]:
         """Attempts in the folders, and others that run here."""
-        running: dict[str, list[Tagged]] = {}
+        running: dict[str, list[TaggedProcess]] = {}
         for tagged in processes.tagged_processes():
             running.setdefault(tagged.folder, []).append(tagged)
-        held = {whose.folder: whose for whose in fence.held_attempts()}
+        held = {fenced.folder: fenced for fenced in fence.held_attempts()}
         found = {attempt.handle: attempt for attempt in self._find_in_folders(running, held.keys())}
-        alive: list[Whose | Tagged] = [*held.values(), *(tagged for tagged, *_ in running.values())]
+        alive: list[FencedAttempt | TaggedProcess] = [*held.values(), *(tagged for tagged, *_ in running.values())]
         for one in alive:
             found.setdefault(one.folder, Found(one.study, one.trial, one.attempt, one.folder, is_running=True))
         return [attempt for attempt in found.values() if study is None or attempt.study == study]
@@ -117,7 +117,7 @@ class LocalEngine:
             self._attempts[handle] = WatchedAttempt(files.folder_at(Path(handle), self._secret))
         return self._attempts[handle]
 
-    def _find_in_folders(self, running: Mapping[str, list[Tagged]], held: Collection[str]) -> Iterator[Found]:
+    def _find_in_folders(self, running: Mapping[str, list[TaggedProcess]], held: Collection[str]) -> Iterator[Found]:
         for path in sorted(path for folder in self._folders for path in folder.glob(f"*/{files.LAUNCH}")):
             attempt, handle = self._attempt(str(path.parent)), str(path.parent)
             launch = attempt.launch()
@@ -159,7 +159,7 @@ def _signal_supervisor(attempt: WatchedAttempt, number: signal.Signals) -> None:
         processes.send(supervisor, number)
 
 
-def _has_more_than_supervisor(attempt: WatchedAttempt, tagged: list[Tagged]) -> bool:
+def _has_more_than_supervisor(attempt: WatchedAttempt, tagged: list[TaggedProcess]) -> bool:
     """Whether there is more than a supervisor that has written down the end and is about to leave."""
     begun = attempt.begun()
     return any(begun is None or one.process.pid != begun["pid"] for one in tagged)

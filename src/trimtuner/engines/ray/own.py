@@ -13,7 +13,6 @@ import json
 import os
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -85,8 +84,7 @@ def end_if_unused(folder: Path) -> bool:
     try:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
         while running := _processes_of(folder):
-            for process in running:
-                processes.send(process, signal.SIGKILL)
+            processes.kill(running)
             time.sleep(0.05)
         shutil.rmtree(folder, ignore_errors=True)
     except BlockingIOError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from contextlib import suppress
@@ -98,8 +97,7 @@ class WatchedAttempt:
     def kill_rest(self) -> bool:
         """Kill what is left of it, by its tags and inside its fence; whether there was anything."""
         rest = processes.living_processes_of(str(self.folder.path))
-        for process in rest:
-            processes.send(process, signal.SIGKILL)
+        processes.kill(rest)
         is_any = fence.kill(str(self.folder.path)) or bool(rest)
         if is_any:
             self.has_started()
@@ -149,10 +147,13 @@ class WatchedAttempt:
             if self.kill_rest():
                 return None
             return self._close("what it had written down of its start is gone", self._ran())
-        with files.start_lock_if_free(self.folder.path) as is_ours:
-            if not is_ours or self.begun() is not None or self.kill_rest():
-                return None
-            return self._close("nothing tells that it was started", 0.0)
+        try:
+            with files.start_lock(self.folder.path, patience_seconds=0.0):
+                if self.begun() is not None or self.kill_rest():
+                    return None
+                return self._close("nothing tells that it was started", 0.0)
+        except TimeoutError:  # somebody is about to start it
+            return None
 
     def _end_without_folder(self) -> End | None:
         """Its supervisor sees it too, ends all, and makes the folder anew to say so; unless it is gone itself."""

@@ -131,6 +131,13 @@ class Folder:
             os.chmod(self.path, 0o700)  # it is ours; the command may have closed it
             self._put(name, content)
 
+    def put_launch(self, record: LaunchRecord) -> None:
+        """Write down what is to be done, so that a crash of the machine leaves it, and the folder itself."""
+        self.put(LAUNCH, {**record})
+        for parent in (self.path.parent, self.path.parent.parent):
+            with suppress(PermissionError):  # a parent that is not ours was not made by us
+                sync_folder(parent)
+
     def get(self, name: str) -> dict[str, object] | None:
         """What a file says; None where there is none, or none of ours."""
         content = read_regular(self.path / name, _MOST_BYTES)
@@ -138,31 +145,26 @@ class Folder:
 
     def sealed(self, name: str, content: Mapping[str, object]) -> bytes:
         """One line that nobody can write who does not have the key."""
-        text = json.dumps(content, allow_nan=False).encode()
-        return self._seal(name, text) + b" " + text + b"\n"
+        return self._line(name, json.dumps(content, allow_nan=False).encode())
 
     def unsealed(self, name: str, line: bytes) -> dict[str, object] | None:
         """What a sealed line says, without its end; None for any other."""
-        seal, text = line[:_SEAL_CHARACTERS], line[_SEAL_CHARACTERS + 1 :]
-        if not hmac.compare_digest(seal, self._seal(name, text)):
-            return None
-        content: dict[str, object] = json.loads(text)
+        text = self._text(name, line)
+        content: dict[str, object] | None = None if text is None else json.loads(text)
         return content
 
     def beat(self, seconds: float) -> None:
         """Say that the attempt lived this long; of constant length, so that a reader never sees half of it."""
-        text = b"%020.6f" % seconds
         descriptor = os.open(self.path / ALIVE, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
         try:
-            os.pwrite(descriptor, self._seal(ALIVE, text) + b" " + text + b"\n", 0)
+            os.pwrite(descriptor, self._line(ALIVE, b"%020.6f" % seconds), 0)
         finally:
             os.close(descriptor)
 
     def last_beat(self) -> float:
         """How long it is known to have lived; 0 where nothing says so."""
         line = (read_regular(self.path / ALIVE, _MOST_BYTES) or b"").removesuffix(b"\n")
-        seal, text = line[:_SEAL_CHARACTERS], line[_SEAL_CHARACTERS + 1 :]
-        return float(text) if hmac.compare_digest(seal, self._seal(ALIVE, text)) else 0.0
+        return float(self._text(ALIVE, line) or 0.0)
 
     def ask_to_stop(self) -> None:
         """Ask the supervisor to end the command."""
@@ -172,6 +174,13 @@ class Folder:
     def is_asked_to_stop(self) -> bool:
         """Whether somebody did who may."""
         return self.get(STOP) is not None
+
+    def _line(self, name: str, text: bytes) -> bytes:
+        return self._seal(name, text) + b" " + text + b"\n"
+
+    def _text(self, name: str, line: bytes) -> bytes | None:
+        seal, text = line[:_SEAL_CHARACTERS], line[_SEAL_CHARACTERS + 1 :]
+        return text if hmac.compare_digest(seal, self._seal(name, text)) else None
 
     def _seal(self, name: str, text: bytes) -> bytes:
         return hmac.new(self.key, name.encode() + b"\n" + text, "sha256").hexdigest().encode()
@@ -239,26 +248,16 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def start_lock(folder: Path) -> Iterator[int]:
-    """Wait for the right to start the attempt, and hold it; a TimeoutError where somebody keeps it for long."""
+def start_lock(folder: Path, patience_seconds: float = _PATIENCE_WITH_LOCK_SECONDS) -> Iterator[int]:
+    """Wait for the right to start the attempt, and hold it; a TimeoutError where somebody keeps it for longer."""
     descriptor = _open_lock(folder)
     try:
-        deadline = time.monotonic() + _PATIENCE_WITH_LOCK_SECONDS
+        deadline = time.monotonic() + patience_seconds
         while not try_lock(descriptor):
-            if time.monotonic() > deadline:
+            if time.monotonic() >= deadline:
                 raise TimeoutError(f"another process holds {str(folder / LOCK)!r}; end it, or remove the folder")
             time.sleep(_LOOK_SECONDS)
         yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def start_lock_if_free(folder: Path) -> Iterator[bool]:
-    """Hold the right to start the attempt if nobody else does; whether we hold it."""
-    descriptor = _open_lock(folder)
-    try:
-        yield try_lock(descriptor)
     finally:
         os.close(descriptor)
 

@@ -30,9 +30,7 @@ class Mirror:
     def open(self, record: LaunchRecord) -> None:
         """Make the folder, and write down what is to be done."""
         self.make()
-        self._sealed.put(files.LAUNCH, {**record})
-        for parent in (self.folder.parent, self.folder.parent.parent):
-            files.sync_folder(parent)
+        self._sealed.put_launch(record)
 
     def launch(self) -> LaunchRecord | None:
         """What is to be done."""

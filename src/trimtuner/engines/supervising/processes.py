@@ -29,7 +29,7 @@ class Process(NamedTuple):
     name: bytes = b""
 
 
-class Tagged(NamedTuple):
+class TaggedProcess(NamedTuple):
     """A living process of ours, with what its environment says."""
 
     process: Process
@@ -82,7 +82,7 @@ def living_descendants(ancestors: Iterable[int]) -> list[Process]:
     return [process for process in found.values() if process.is_alive]
 
 
-def tagged_processes() -> list[Tagged]:
+def tagged_processes() -> list[TaggedProcess]:
     """Every living process whose environment, as it was started with, carries our tags."""
     found = (_read_tags(process) for process in all_processes() if process.is_alive)
     return [tagged for tagged in found if tagged is not None]
@@ -109,6 +109,12 @@ def send(process: Process, number: signal.Signals) -> None:
         pass  # gone meanwhile; or it changed its user, and whoever waits for its end will see that it lives
     finally:
         os.close(descriptor)
+
+
+def kill(those: Iterable[Process]) -> None:
+    """Kill each of them, and nobody else."""
+    for process in those:
+        send(process, signal.SIGKILL)
 
 
 def hold_more_than(limit_bytes: int, processes: Sequence[Process]) -> bool:
@@ -146,7 +152,7 @@ def kernel_memory_kills() -> int:
         return 0
 
 
-def _read_tags(process: Process) -> Tagged | None:
+def _read_tags(process: Process) -> TaggedProcess | None:
     try:
         with open(f"/proc/{process.pid}/environ", "rb") as file:
             content = file.read()
@@ -160,12 +166,12 @@ def _read_tags(process: Process) -> Tagged | None:
     values = {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
     try:
         cores = tuple(int(core) for core in values.get(CORES, "").split(",") if core)
-        return Tagged(process, values[STUDY], int(values[TRIAL]), int(values[ATTEMPT]), values[FOLDER], cores)
+        return TaggedProcess(process, values[STUDY], int(values[TRIAL]), int(values[ATTEMPT]), values[FOLDER], cores)
     except (KeyError, ValueError):  # not written by us
         return None
 
 
-def _read_supervisor_tags(process: Process) -> Tagged | None:
+def _read_supervisor_tags(process: Process) -> TaggedProcess | None:
     """By its arguments, which everybody may see: the last of its words are its folder and some descriptors."""
     try:
         with open(f"/proc/{process.pid}/cmdline", "rb") as file:
@@ -180,7 +186,7 @@ def _read_supervisor_tags(process: Process) -> Tagged | None:
     folder = words[marks[-1] + 1]
     try:
         study, name = folder.split("/")[-2:]
-        return Tagged(process, study, *numbers_in(name), folder, ())
+        return TaggedProcess(process, study, *numbers_in(name), folder, ())
     except ValueError:  # not started by us
         return None
 

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from trimtuner.engines.supervising import files
@@ -57,10 +56,7 @@ def begin(
     ``added`` (secrets, tags) joins what is handed on from here, and is written nowhere. When the other end of
     ``lifeline`` is closed, the supervisor ends the attempt.
     """
-    folder.put(files.LAUNCH, {**record})
-    for parent in (folder.path.parent, folder.path.parent.parent):
-        with suppress(PermissionError):  # a parent that is not ours was not made by us
-            files.sync_folder(parent)
+    folder.put_launch(record)
     _start_supervisor(folder, lock, {**handed_on(), **added}, lifeline)
 
 

@@ -108,21 +108,22 @@ class _Supervisor:
         self._identity = os.stat(folder.path)
         self._log = OutputLog(folder.path / files.LOG)
         self._reports = Reports(folder, Redactor(self._secrets()).redacted)
-        self._metrics_file = MetricsFile(_metrics_path(launch)) if launch["metrics_file"] else None
-        self._file_stream = self._new_stream(metrics_of_file, _log_nothing)
+        name = launch["metrics_file"]
+        self._metrics_file = MetricsFile(Path(launch["working_directory"], name)) if name else None
+        self._file_stream = self._new_stream(metrics_of_file, lambda _: None)
         self._streams: dict[int, _Stream] = {}
         self._poll = select.poll()
         self._wake = _new_pipe()
         self._was_told_to_end = self._was_let_go = False
         self._ending: _Ending | None = None
-        self._whose = fence.Whose(launch["study"], launch["trial"], launch["attempt"], str(folder.path))
+        self._fenced = fence.FencedAttempt(launch["study"], launch["trial"], launch["attempt"], str(folder.path))
         self._next_beat = self._next_memory_check = started
         self._memory_kills = processes.kernel_memory_kills()
         self._listen_to_signals()
 
     def run(self) -> tuple[str | None, str]:
         """Run the command; the kind of its failure, if any, and words for it."""
-        held = fence.make(self._whose)
+        held = fence.make(self._fenced)
         try:
             command = self._start_command(held)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
@@ -170,7 +171,7 @@ class _Supervisor:
     def _new_output(self) -> int:
         reading, writing = _new_pipe()
         os.set_blocking(writing, True)
-        pick_metrics = _pick_nothing if self._launch["metrics_file"] else metrics_of_output
+        pick_metrics = metrics_of_output if self._metrics_file is None else lambda _: None
         self._streams[reading] = self._new_stream(pick_metrics, self._log.write)
         self._poll.register(reading, select.POLLIN)
         return writing
@@ -246,7 +247,7 @@ class _Supervisor:
             if self._ending is not None:
                 _terminate_group(command)
         if self._ending is not None and time.monotonic() >= self._ending.kill_at:
-            _kill_all(processes.living_descendants([os.getpid()]))
+            processes.kill(processes.living_descendants([os.getpid()]))
 
     def _reason_to_end(self) -> _Ending | None:
         now = time.monotonic()
@@ -290,7 +291,7 @@ class _Supervisor:
     def _kill_tree(self, command: subprocess.Popen[bytes], held: fence.Fence) -> None:
         """Kill until nothing is left, however long that takes: an end that is not confirmed is none."""
         while (tree := processes.living_descendants([os.getpid()])) or held.kill() or not _has_no_child_left(command):
-            _kill_all(tree)
+            processes.kill(tree)
             self._beat()
             time.sleep(0.01)
         command.wait()
@@ -381,11 +382,6 @@ def _terminate_group(command: subprocess.Popen[bytes]) -> None:
         os.killpg(command.pid, signal.SIGTERM)
 
 
-def _kill_all(tree: Iterable[processes.Process]) -> None:
-    for process in tree:
-        processes.send(process, signal.SIGKILL)
-
-
 def _new_pipe() -> tuple[int, int]:
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
@@ -399,18 +395,6 @@ def _read_available(descriptor: int) -> bytes | None:
         return os.read(descriptor, _READ_BYTES)
     except BlockingIOError:
         return None
-
-
-def _metrics_path(launch: LaunchRecord) -> Path:
-    return Path(launch["working_directory"]) / (launch["metrics_file"] or "")
-
-
-def _pick_nothing(_line: bytes) -> None:
-    return None
-
-
-def _log_nothing(_data: bytes) -> None:
-    return None
 
 
 _libc = ctypes.CDLL(None)
