@@ -14,12 +14,11 @@ from trimtuner.engines.protocol import EXIT, LOST, PREEMPTED, STOPPED, Launch, M
 from trimtuner.engines.ray import node as on_node
 from trimtuner.engines.ray.held_attempt import HeldAttempt
 from trimtuner.engines.ray.orders import AttemptOrder, Position, demands_here, demands_of
-from trimtuner.engines.ray.rescue import best_of
-from trimtuner.engines.ray.scheduling import Node, what_is_lacking
+from trimtuner.engines.ray.scheduling import Node, best_of, what_is_lacking
 from trimtuner.engines.ray.settings import RaySettings
 from trimtuner.engines.supervising import processes
 from trimtuner.engines.supervising.files import BEAT_SECONDS, BEGUN, BegunRecord, EndRecord, Folder, LaunchRecord
-from trimtuner.engines.supervising.follow import News
+from trimtuner.engines.supervising.mirror import News
 
 
 def launch(machines: Machines | None, vcpus: int | None = None) -> Launch:

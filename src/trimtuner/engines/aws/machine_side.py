@@ -83,7 +83,7 @@ def start(place: Path) -> None:
 
 def follow(place: Path, reports_from: str) -> None:
     """Print what is new, a line each time, until the end."""
-    from trimtuner.engines.supervising.follow import follow as news_of
+    from trimtuner.engines.supervising.mirror import follow as news_of
 
     for news in news_of(_attempt(place, sys.stdin.buffer.read()), int(reports_from)):
         sys.stdout.buffer.write(news.as_line())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from trimtuner.engines.aws.refusals import Credentials, Passing
 from trimtuner.engines.protocol import EngineTrouble
-from trimtuner.engines.supervising.follow import BEAT_SECONDS
+from trimtuner.engines.supervising.mirror import BEAT_SECONDS
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from trimtuner.engines.aws.order import RentalOrder
 from trimtuner.engines.aws.pace import Pace
 from trimtuner.engines.protocol import LOST, UNAVAILABLE, EngineTrouble, Launch
 from trimtuner.engines.supervising.environment import addresses, record_of, secrets_and_tags
-from trimtuner.engines.supervising.follow import News
-from trimtuner.engines.supervising.mirror import Mirror
+from trimtuner.engines.supervising.mirror import Mirror, News
 from trimtuner.engines.supervising.packing import pack
 
 READY = "ready.json"  # the command has begun, so many seconds after the launch of the machines

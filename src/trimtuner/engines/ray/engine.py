@@ -21,12 +21,11 @@ from trimtuner.engines.protocol import (
 from trimtuner.engines.ray.connection import ActorGone, StudyActors, check_head, connect
 from trimtuner.engines.ray.orders import AttemptOrder, Key, Position, Told, demands_here, demands_of
 from trimtuner.engines.ray.own import OwnCluster, find_or_start_own, find_own, use_token_of
-from trimtuner.engines.ray.rescue import Rescue, rescue_here
+from trimtuner.engines.ray.scheduling import Rescue, rescue_here
 from trimtuner.engines.ray.settings import RaySettings
 from trimtuner.engines.supervising.environment import check_launch, check_secrets, record_of, secrets_and_tags
 from trimtuner.engines.supervising.files import EndRecord, attempt_name, numbers_in
-from trimtuner.engines.supervising.follow import News
-from trimtuner.engines.supervising.mirror import Mirror, Mirrors
+from trimtuner.engines.supervising.mirror import Mirror, Mirrors, News
 from trimtuner.engines.supervising.packing import Packer
 from trimtuner.errors import InputError
 

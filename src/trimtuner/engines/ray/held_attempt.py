@@ -13,7 +13,7 @@ from trimtuner.engines.protocol import LOST, STOPPED
 from trimtuner.engines.ray.node import place_of
 from trimtuner.engines.ray.orders import AttemptOrder, Key, Position, Told
 from trimtuner.engines.supervising.files import EndRecord
-from trimtuner.engines.supervising.follow import News
+from trimtuner.engines.supervising.mirror import News
 
 
 @dataclass

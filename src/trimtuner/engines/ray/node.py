@@ -21,7 +21,7 @@ from trimtuner.engines.ray.orders import Handle, Key, Work
 from trimtuner.engines.supervising import files, processes
 from trimtuner.engines.supervising.attempt import WatchedAttempt
 from trimtuner.engines.supervising.files import Folder
-from trimtuner.engines.supervising.follow import News, follow
+from trimtuner.engines.supervising.mirror import News, follow
 from trimtuner.engines.supervising.packing import unpack
 from trimtuner.engines.supervising.starting import begin
 

@@ -1,4 +1,4 @@
-"""Ray's nodes: whether they could ever meet what an attempt needs, and how work is handed to them, for one try."""
+"""Ray's nodes: what they could offer an attempt, how work is handed to them for one try, and what was left on them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import RayError, RayTaskError
 from ray.util.placement_group import PlacementGroup, placement_group
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from trimtuner.engines.ray.orders import Demand
+from trimtuner.engines.protocol import EngineTrouble
+from trimtuner.engines.ray import node
+from trimtuner.engines.ray.orders import Demand, Key
+from trimtuner.engines.supervising.mirror import News
 
 _KNOCK_SECONDS = 3.0
 _OWN = ("node:", "memory", "object_store_memory", "accelerator_type:")  # resources that Ray makes up itself
@@ -95,6 +99,35 @@ async def error_of(task: ray.ObjectRef[None]) -> Exception | None:
     return None
 
 
+class Rescue:
+    """A look on every node of the cluster, under way."""
+
+    def __init__(self, study: str, key: Key, seal_key: bytes) -> None:
+        there = [NodeAffinitySchedulingStrategy(one.identity, soft=False) for one in living_nodes()]
+        self._looks = [submit(node.rescue, {}, one, study, key, seal_key) for one in there]
+
+    def is_over(self) -> bool:
+        """Whether every node has answered, or is gone."""
+        if not self._looks:
+            return True
+        ready, _ = ray.wait(self._looks, num_returns=len(self._looks), timeout=0)
+        return len(ready) == len(self._looks)
+
+    def found(self) -> News | None:
+        """All that the attempt told, if one of the nodes had it."""
+        return best_of([news for look in self._looks for news in _answer(look)])
+
+
+def rescue_here(study: str, key: Key, seal_key: bytes) -> News | None:
+    """The same on this machine, where that was the whole cluster and is gone."""
+    return best_of(node.rescue(study, key, seal_key))
+
+
+def best_of(found: list[News]) -> News | None:
+    """Who looked while another cleared away has less."""
+    return max(found, key=lambda one: (len(one.reports), _seconds(one)), default=None)
+
+
 def _meets(node: Node, demand: Demand) -> bool:
     return all(node.offers.get(name, 0.0) >= amount for name, amount in demand.items())
 
@@ -107,3 +140,16 @@ def _offer(nodes: Sequence[Node]) -> str:
 
 def _written(demand: Demand) -> str:
     return " + ".join(f"{amount:g} {name}" for name, amount in sorted(demand.items()))
+
+
+def _seconds(news: News) -> float:
+    return 0.0 if news.end is None else news.end["seconds"]
+
+
+def _answer(look: ray.ObjectRef[list[News]]) -> list[News]:
+    try:
+        return ray.get(look)
+    except RayTaskError as error:
+        raise EngineTrouble(f"what lost its actor could not be ended: {error.cause}") from None
+    except RayError:
+        return []  # the node was lost meanwhile, and everything on it

@@ -47,7 +47,7 @@ from trimtuner.engines.ray.scheduling import (
 )
 from trimtuner.engines.supervising.environment import addresses
 from trimtuner.engines.supervising.files import EndRecord
-from trimtuner.engines.supervising.follow import News
+from trimtuner.engines.supervising.mirror import News
 
 IDLE_SECONDS = 20.0  # with nothing to hold, it leaves after so long
 _LOOK_SECONDS = 0.5

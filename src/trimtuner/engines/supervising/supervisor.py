@@ -203,15 +203,10 @@ class _Supervisor:
         for descriptor, _ in self._poll.poll(_TICK_SECONDS * 1000):
             data = _read_available(descriptor)
             if descriptor in self._streams and data is not None:
-                self._take_in(descriptor, data)
-            if descriptor == self._lifeline and data == b"":
-                self._was_let_go = True
+                self._streams[descriptor].feed(data)
+            if data == b"":  # the end of an output, or of the lifeline
+                self._was_let_go = self._was_let_go or descriptor == self._lifeline
                 self._poll.unregister(descriptor)
-
-    def _take_in(self, descriptor: int, data: bytes) -> None:
-        self._streams[descriptor].feed(data)
-        if not data:
-            self._poll.unregister(descriptor)
 
     def _read_metrics_file(self) -> bytes:
         data = self._metrics_file.read() if self._metrics_file else b""
