@@ -55,6 +55,8 @@ class RentalOrder:
 
     def request(self, group: Group, number: int, image: str, root_device: str | None) -> dict[str, object]:
         """What EC2 is asked for, in the words of its RunInstances, to rent a group in a round."""
+        settings, profile, disk = self.settings, self.settings.instance_profile, self.settings.disk_gib
+        ebs = {"VolumeSize": disk, "VolumeType": "gp3", "DeleteOnTermination": True}
         request: dict[str, object] = {
             "ImageId": image,
             "InstanceType": group.vm_type,
@@ -65,32 +67,20 @@ class RentalOrder:
             "InstanceInitiatedShutdownBehavior": "terminate",
             "MetadataOptions": {"HttpTokens": "required", "HttpEndpoint": "enabled"},
             "TagSpecifications": self._tag_specifications(group, number),
+            "KeyName": settings.key_name,
+            "SecurityGroupIds": list(settings.security_groups) or None,
+            "SubnetId": settings.subnet,
+            "IamInstanceProfile": None if profile is None else {"Name": profile},
+            "BlockDeviceMappings": None if root_device is None else [{"DeviceName": root_device, "Ebs": ebs}],
+            "InstanceMarketOptions": self._spot() if group.is_spot else None,
         }
-        return {**request, **self._from_settings(root_device), **self._market(group)}
+        return {name: value for name, value in request.items() if value is not None}
 
-    def _from_settings(self, root_device: str | None) -> dict[str, object]:
-        settings = self.settings
-        request: dict[str, object] = {}
-        if settings.key_name is not None:
-            request["KeyName"] = settings.key_name
-        if settings.security_groups:
-            request["SecurityGroupIds"] = list(settings.security_groups)
-        if settings.subnet is not None:
-            request["SubnetId"] = settings.subnet
-        if settings.instance_profile is not None:
-            request["IamInstanceProfile"] = {"Name": settings.instance_profile}
-        if root_device is not None:
-            disk = {"VolumeSize": settings.disk_gib, "VolumeType": "gp3", "DeleteOnTermination": True}
-            request["BlockDeviceMappings"] = [{"DeviceName": root_device, "Ebs": disk}]
-        return request
-
-    def _market(self, group: Group) -> dict[str, object]:
-        if not group.is_spot:
-            return {}
+    def _spot(self) -> dict[str, object]:
         options = {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"}
         if self.machines.price_per_hour is not None:
             options["MaxPrice"] = f"{self.machines.price_per_hour:.6f}"  # no more than was reserved
-        return {"InstanceMarketOptions": {"MarketType": "spot", "SpotOptions": options}}
+        return {"MarketType": "spot", "SpotOptions": options}
 
     def _tag_specifications(self, group: Group, number: int) -> list[dict[str, object]]:
         shown = f"trimtuner {self.name.study} {self.name.short}"

@@ -37,12 +37,7 @@ class RemoteRun:
     """Looks after one attempt; only one does so at a time on this machine."""
 
     def __init__(
-        self,
-        mirror: Mirror,
-        fleet: Fleet,
-        task: tuple[Renting, RemoteCommand] | None,
-        troubles: Troubles,
-        pace: Pace,
+        self, mirror: Mirror, fleet: Fleet, task: tuple[Renting, RemoteCommand] | None, troubles: Troubles, pace: Pace
     ) -> None:
         """Without a task, the attempt was started elsewhere, and all that can be done is to end it."""
         self._mirror, self._fleet, self._task, self._pace = mirror, fleet, task, pace

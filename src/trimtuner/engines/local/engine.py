@@ -82,8 +82,14 @@ class LocalEngine:
         """End it with everything it started, and return when that is confirmed."""
         attempt = self._attempt(handle)
         if attempt.end() is None:
-            _ask_to_end(attempt)
-        if not _becomes_true(lambda: _is_confirmed(attempt), _PATIENCE_WITH_KERNEL_SECONDS):
+            with suppress(OSError):  # a folder beyond use; a signal does as well
+                attempt.folder.ask_to_stop()
+            _signal_supervisor(attempt, signal.SIGTERM)
+            if not _becomes_true(lambda: attempt.state().end is not None, _PATIENCE_WITH_SUPERVISOR_SECONDS):
+                _signal_supervisor(attempt, signal.SIGKILL)  # it hangs; its command is then killed by its tags
+        if not _becomes_true(
+            lambda: attempt.state().end is not None and not attempt.kill_rest(), _PATIENCE_WITH_KERNEL_SECONDS
+        ):
             raise EngineTrouble(f"the end of {handle!r} is not confirmed; look for its processes, then stop it again")
 
     def find(self, study: str | None = None) -> list[Found]:
@@ -122,8 +128,9 @@ class LocalEngine:
             attempt, handle = self._attempt(str(path.parent)), str(path.parent)
             launch = attempt.launch()
             if launch is not None:  # else it is of another record
-                is_more = handle in held or _has_more_than_supervisor(attempt, running.get(handle, []))
-                is_running = attempt.is_under_way() or is_more
+                begun = attempt.begun()  # by a supervisor that may have written down the end and be about to leave
+                others = [one for one in running.get(handle, []) if begun is None or one.process.pid != begun["pid"]]
+                is_running = attempt.is_under_way() or handle in held or bool(others)
                 yield Found(launch["study"], launch["trial"], launch["attempt"], handle, is_running)
 
 
@@ -141,28 +148,10 @@ def _record_and_start(launch: Launch, folder: Folder, lock: int) -> None:
         raise EngineTrouble(str(reason)) from None
 
 
-def _ask_to_end(attempt: WatchedAttempt) -> None:
-    with suppress(OSError):  # a folder beyond use; a signal does as well
-        attempt.folder.ask_to_stop()
-    _signal_supervisor(attempt, signal.SIGTERM)
-    if not _becomes_true(lambda: attempt.state().end is not None, _PATIENCE_WITH_SUPERVISOR_SECONDS):
-        _signal_supervisor(attempt, signal.SIGKILL)  # it hangs; what it supervised is then killed by its tags
-
-
-def _is_confirmed(attempt: WatchedAttempt) -> bool:
-    return attempt.state().end is not None and not attempt.kill_rest()
-
-
 def _signal_supervisor(attempt: WatchedAttempt, number: signal.Signals) -> None:
     supervisor = attempt.supervisor()
     if supervisor is not None:
         processes.send(supervisor, number)
-
-
-def _has_more_than_supervisor(attempt: WatchedAttempt, tagged: list[TaggedProcess]) -> bool:
-    """Whether there is more than a supervisor that has written down the end and is about to leave."""
-    begun = attempt.begun()
-    return any(begun is None or one.process.pid != begun["pid"] for one in tagged)
 
 
 def _becomes_true(is_true: Callable[[], bool], within_seconds: float) -> bool:

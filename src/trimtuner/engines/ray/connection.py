@@ -40,8 +40,10 @@ def connect(address: str) -> None:
     """Connect this process to a cluster, unless it is; a process has one connection."""
     with _CONNECTING, _kept_signal_handler():
         if ray.is_initialized():
-            _check_connection(address)
-            return
+            joined = ray.get_runtime_context().gcs_address
+            if address in ("auto", joined):
+                return
+            raise EngineTrouble(f"this process has joined the Ray cluster {joined!r} and cannot join {address!r} too")
         os.environ.setdefault(_TRIES_TO_CONNECT, "10")
         try:
             with _silence():
@@ -186,12 +188,6 @@ def _kept_signal_handler() -> Iterator[None]:
     yield
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, before)
-
-
-def _check_connection(address: str) -> None:
-    connected = ray.get_runtime_context().gcs_address
-    if address not in ("auto", connected):
-        raise EngineTrouble(f"this process has joined the Ray cluster {connected!r} and cannot join {address!r} too")
 
 
 def _reason(error: BaseException) -> str:

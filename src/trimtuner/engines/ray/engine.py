@@ -114,7 +114,7 @@ class RayEngine:
         return self._mirrors.at(self._folder / handle)
 
     def _order(self, launch: Launch, mirror: Mirror) -> None:
-        actors = self._joined_or_started()
+        actors = self._actors = self._joined() or _actors_of_own(find_or_start_own(self._folder))
         record = record_of(launch, str(mirror.folder), str(launch.working_directory.resolve()))
         parcel = self._packer.parcel_of(launch.working_directory) if self._settings.copies else None
         is_own = self._settings.address is None
@@ -221,11 +221,6 @@ class RayEngine:
             own = find_own(self._folder)
             self._actors = None if own is None else _actors_of_own(own)
         return self._actors
-
-    def _joined_or_started(self) -> StudyActors:
-        actors = self._joined() or _actors_of_own(find_or_start_own(self._folder))
-        self._actors = actors
-        return actors
 
 
 def _actors_of_own(cluster: OwnCluster) -> StudyActors:

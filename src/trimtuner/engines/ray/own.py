@@ -204,13 +204,9 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _end_when_unused(folder: Path) -> None:
-    deadline = time.monotonic() + _PATIENCE_WITH_USERS_SECONDS
-    while not end_if_unused(folder) and time.monotonic() < deadline and folder.exists():
-        time.sleep(0.1)
-
-
 if __name__ == "__main__":
     if os.fork():
         os._exit(0)  # Ray ends the children of an actor with it, but does not know of grandchildren
-    _end_when_unused(Path(sys.argv[1]))
+    left, deadline = Path(sys.argv[1]), time.monotonic() + _PATIENCE_WITH_USERS_SECONDS
+    while not end_if_unused(left) and time.monotonic() < deadline and left.exists():
+        time.sleep(0.1)

@@ -53,10 +53,11 @@ async def is_reachable(node: Node) -> bool:
 
 def what_is_lacking(demands: Sequence[Demand], nodes: Sequence[Node]) -> str | None:
     """What no waiting would bring, in words; None when the nodes, if they were free, would do."""
-    for texts, count in Counter(tuple(sorted(demand.items())) for demand in demands).items():
-        able = sum(_meets(node, dict(texts)) for node in nodes)
+    for demand, count in Counter(tuple(sorted(one.items())) for one in demands).items():
+        able = sum(all(one.offers.get(name, 0.0) >= amount for name, amount in demand) for one in nodes)
         if able < count:
-            return f"it needs {count} x {_written(dict(texts))} and {able} nodes offer that; {_offer(nodes)}"
+            needed = " + ".join(f"{amount:g} {name}" for name, amount in demand)
+            return f"it needs {count} x {needed} and {able} nodes offer that; {_offer(nodes)}"
     if len(demands) > 1 and len(nodes) < len(demands):
         return f"it needs {len(demands)} machines, and the cluster has {len(nodes)} nodes"
     return None
@@ -125,25 +126,13 @@ def rescue_here(study: str, key: Key, seal_key: bytes) -> News | None:
 
 def best_of(found: list[News]) -> News | None:
     """Who looked while another cleared away has less."""
-    return max(found, key=lambda one: (len(one.reports), _seconds(one)), default=None)
-
-
-def _meets(node: Node, demand: Demand) -> bool:
-    return all(node.offers.get(name, 0.0) >= amount for name, amount in demand.items())
+    return max(found, key=lambda one: (len(one.reports), one.end["seconds"] if one.end else 0.0), default=None)
 
 
 def _offer(nodes: Sequence[Node]) -> str:
     offered = Counter(name for node in nodes for name in node.offers if not name.startswith(_OWN))
     listed = ", ".join(f"{name} on {count}" for name, count in sorted(offered.items())) or "nothing"
     return f"the cluster offers {listed} (label a node: ray start --resources='{{\"m5.large\": 1}}')"
-
-
-def _written(demand: Demand) -> str:
-    return " + ".join(f"{amount:g} {name}" for name, amount in sorted(demand.items()))
-
-
-def _seconds(news: News) -> float:
-    return 0.0 if news.end is None else news.end["seconds"]
 
 
 def _answer(look: ray.ObjectRef[list[News]]) -> list[News]:

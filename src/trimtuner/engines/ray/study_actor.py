@@ -133,12 +133,7 @@ class StudyActor:
         order["added"] = {}  # secrets are not kept longer than they are needed
         parcel = [] if digest is None else [self._parcels[digest]]
         return Work(
-            record=order["record"],
-            added=added,
-            place=held.place,
-            digest=digest or "",
-            key=order["key"],
-            parcel=parcel,
+            record=order["record"], added=added, place=held.place, digest=digest or "", key=order["key"], parcel=parcel
         )
 
     async def tell(self, key: Key, told: tuple[int, bytes, int, bytes, EndRecord | None]) -> None:

@@ -111,7 +111,8 @@ class WatchedAttempt:
             return end
         if self.folder.is_there() and self.is_supervised():
             self.has_started()
-            self._kill_if_overdue()
+            if self._ran() > self._most_seconds() + _PATIENCE_WITH_SUPERVISOR_SECONDS:
+                self.kill_rest()  # a supervisor that was stopped keeps no limit; then we do
             return None
         return self._close_if_unsupervised()
 
@@ -126,11 +127,6 @@ class WatchedAttempt:
         """After which it has ended for sure, if its supervisor does what it should."""
         launch = self.launch()
         return sys.maxsize if launch is None else launch["limit"] + ENDED_WITHIN_SECONDS
-
-    def _kill_if_overdue(self) -> None:
-        """A supervisor that was stopped keeps no limit; then we do."""
-        if self._ran() > self._most_seconds() + _PATIENCE_WITH_SUPERVISOR_SECONDS:
-            self.kill_rest()
 
     def _close_if_unsupervised(self) -> End | None:
         if not self.folder.is_there():

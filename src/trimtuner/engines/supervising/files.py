@@ -189,7 +189,8 @@ class Folder:
         path = self.path / name
         draft = path.with_name(f"{name}.{os.urandom(8).hex()}")
         try:
-            with open(draft, "wb", opener=_private) as file:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            with open(os.open(draft, flags, 0o600), "wb") as file:
                 file.write(self.sealed(name, content))
                 file.flush()
                 os.fsync(file.fileno())
@@ -283,7 +284,3 @@ def _put_aside(path: Path) -> None:
     """Give what has taken the name of a file of ours another one: it may be looked at, and is in nobody's way."""
     with suppress(FileNotFoundError, NotADirectoryError):
         path.rename(path.with_name(f"{path.name}.not-ours-{os.urandom(4).hex()}"))
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_EXCL | os.O_NOFOLLOW, 0o600)

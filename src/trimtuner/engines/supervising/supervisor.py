@@ -32,6 +32,7 @@ _PATIENCE_WITH_DISK_SECONDS = 3600.0  # to make room on a full one
 _READ_BYTES = 64 * 1024
 _MOST_READS_AT_END = 256  # a pipe holds less, unless somebody outside of the tree writes into it
 _SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_CHILD_SUBREAPER = 1, 4, 36  # linux/prctl.h
+_ENDED_UNCOLLECTED = os.WEXITED | os.WNOHANG | os.WNOWAIT
 _CODE_OF_KILLED = 128 + signal.SIGKILL  # how a shell passes on that its command was killed
 
 # The words of engines.protocol, which is not imported here for its weight.
@@ -130,7 +131,8 @@ class _Supervisor:
             held.kill()
             return _EXIT, f"the command could not be started: {error}"
         try:
-            while not _has_ended(command):
+            # Seen, and not collected: until then nobody else is given its number, or its group's.
+            while os.waitid(os.P_PID, command.pid, _ENDED_UNCOLLECTED) is None:
                 self._wait()
                 self._read_metrics_file()
                 self._beat()
@@ -236,11 +238,14 @@ class _Supervisor:
             self._next_beat = time.monotonic() + files.BEAT_SECONDS
 
     def _enforce_limits(self, command: subprocess.Popen[bytes]) -> None:
-        _collect_orphans(command)
+        # The dead that were left to us may go, except for the command itself.
+        while (ended := os.waitid(os.P_ALL, 0, _ENDED_UNCOLLECTED)) and ended.si_pid != command.pid:
+            os.waitpid(ended.si_pid, 0)
         if self._ending is None:
             self._ending = self._reason_to_end()
             if self._ending is not None:
-                _terminate_group(command)
+                with contextlib.suppress(PermissionError):  # it changed its user
+                    os.killpg(command.pid, signal.SIGTERM)
         if self._ending is not None and time.monotonic() >= self._ending.kill_at:
             processes.kill(processes.living_descendants([os.getpid()]))
 
@@ -317,12 +322,7 @@ def _begun(started: float) -> BegunRecord:
     myself, numbering = processes.read_process(os.getpid()), processes.numbering()
     if myself is None or numbering is None:
         raise RuntimeError("/proc does not show this process; the local engine needs it mounted")
-    return BegunRecord(
-        numbering=numbering,
-        pid=myself.pid,
-        started_ticks=myself.started_ticks,
-        monotonic=started,
-    )
+    return BegunRecord(numbering=numbering, pid=myself.pid, started_ticks=myself.started_ticks, monotonic=started)
 
 
 def _leave_starter(folder: Path) -> None:
@@ -349,17 +349,6 @@ def _prepare_command(supervisor: int, cores: list[int]) -> None:
         file.write("800")
 
 
-def _has_ended(command: subprocess.Popen[bytes]) -> bool:
-    """Whether it has, without collecting it: until then nobody else is given its number, or its group's."""
-    return os.waitid(os.P_PID, command.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def _collect_orphans(command: subprocess.Popen[bytes]) -> None:
-    """Let the dead that were left to us go, except for the command itself."""
-    while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) and ended.si_pid != command.pid:
-        os.waitpid(ended.si_pid, 0)
-
-
 def _has_no_child_left(command: subprocess.Popen[bytes]) -> bool:
     """Whether nothing descends from us: orphans become our children, and one that forks and leaves escapes a look."""
     if command.poll() is None:
@@ -370,11 +359,6 @@ def _has_no_child_left(command: subprocess.Popen[bytes]) -> bool:
     except ChildProcessError:
         return True
     return False
-
-
-def _terminate_group(command: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(PermissionError):  # it changed its user
-        os.killpg(command.pid, signal.SIGTERM)
 
 
 def _new_pipe() -> tuple[int, int]:
