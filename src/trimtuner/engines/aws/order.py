@@ -55,8 +55,8 @@ class RentalOrder:
 
     def request(self, group: Group, number: int, image: str, root_device: str | None) -> dict[str, object]:
         """What EC2 is asked for, in the words of its RunInstances, to rent a group in a round."""
-        settings, profile, disk = self.settings, self.settings.instance_profile, self.settings.disk_gib
-        ebs = {"VolumeSize": disk, "VolumeType": "gp3", "DeleteOnTermination": True}
+        settings, profile = self.settings, self.settings.instance_profile
+        ebs = {"VolumeSize": settings.disk_gib, "VolumeType": "gp3", "DeleteOnTermination": True}
         request: dict[str, object] = {
             "ImageId": image,
             "InstanceType": group.vm_type,

@@ -128,11 +128,9 @@ def _rescued_alone(folder: Folder) -> News | None:
         descriptor = os.open(folder.path / _RESCUE_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except FileNotFoundError:
         return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with open(descriptor, "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         return _rescued(folder) if (folder.path / _RESCUE_LOCK).exists() else None
-    finally:
-        os.close(descriptor)
 
 
 def _rescued(folder: Folder) -> News:

@@ -196,12 +196,9 @@ def _is_listening(address: str) -> bool:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with open(os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600), "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
 
 
 if __name__ == "__main__":

@@ -198,11 +198,8 @@ class _LogReader:
 
 
 def _write_at(path: Path, position: int, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    try:
-        while data:
-            written = os.pwrite(descriptor, data, position)
-            data, position = data[written:], position + written
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600), "wb") as file:
+        file.seek(position)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
