@@ -19,7 +19,7 @@ pytest.importorskip("moto", reason="moto is not installed; install trimtuner[dev
 from aws_under_test import IMAGE, REGION
 from mock_cloud import MockCloud, tags_of
 
-from trimtuner.engines.minding import processes
+from trimtuner.engines.supervising import processes
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.state import StudyState
 from waiting import PATIENCE_SECONDS, wait_until

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import trimtuner as tt
-from trimtuner.engines.minding import processes
+from trimtuner.engines.supervising import processes
 from trimtuner.problem.problem import Problem
 from trimtuner.records import Owner
 from trimtuner.study import memory

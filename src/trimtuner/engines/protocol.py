@@ -76,7 +76,7 @@ class Report:
 
 @dataclass(frozen=True)
 class End:
-    """How an attempt ended."""
+    """How an attempt ended, in a word and in words, and how long it is charged for."""
 
     kind: str | None  # of failure; None: the command ended well
     detail: str  # for a person: the exit code, the signal, the limit that was passed
@@ -85,7 +85,7 @@ class End:
 
 @dataclass(frozen=True)
 class AttemptState:
-    """How an attempt goes."""
+    """How an attempt goes: what it has reported so far, and its end if it has come to one."""
 
     reports: tuple[Report, ...]
     bad_lines: tuple[str, ...]  # what looked like a metric and was none, shortened

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 
 from trimtuner.decisions.stopping import AfterTime, AfterTrials, Stop
-from trimtuner.engines.minding.files import open_regular
 from trimtuner.engines.protocol import Engine, Launch, Machines
+from trimtuner.engines.supervising.files import log_of, open_regular
 from trimtuner.errors import InputError
 from trimtuner.jobs.differing import description_of, differences_from, note, refusal, require_judgeable, ways_on
 from trimtuner.jobs.job import Job, problem_of
@@ -29,7 +29,6 @@ from trimtuner.study.owners import alive_owners
 from trimtuner.study.study import Study
 from trimtuner.tuning.recipe import Recipe
 
-LOG = "log.txt"
 _TAIL_BYTES = 64 * 1024
 _LAST_BYTES = 4 * 1024
 
@@ -146,7 +145,7 @@ class JobStudy:
 
     def log_of(self, study: str, trial: int, attempt: int) -> Path:
         """Where the output of an attempt is kept, by the study's id."""
-        return self.folder / study / f"{trial:d}-{attempt:d}" / LOG
+        return log_of(self.folder / study, trial, attempt)
 
     @property
     def folder(self) -> Path:

@@ -7,7 +7,7 @@ import socket
 import uuid
 from pathlib import Path
 
-from trimtuner.engines.minding import processes
+from trimtuner.engines.supervising import processes
 from trimtuner.records import Owner, StudyView
 
 HEARTBEAT_SECONDS = 5.0

@@ -81,7 +81,7 @@ def check_fence() -> Iterator[Check]:
     """What holds the processes of a trial on this machine, in case their supervisor is killed."""
     if sys.platform != "linux":
         return
-    from trimtuner.engines.minding import fence  # which needs Linux to be imported
+    from trimtuner.engines.supervising import fence  # which needs Linux to be imported
 
     kind = fence.kind_here()
     if kind == fence.TAGS_ONLY:

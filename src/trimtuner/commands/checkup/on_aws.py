@@ -92,8 +92,8 @@ _ENDING: Mapping[str, Mapping[str, object]] = {
 def _check_launch(ec2: Ec2, job: Job, settings: AwsSettings) -> Check:
     """The very request that a trial would make, as a dry run."""
     from trimtuner.engines.aws.keys import KeyPair
-    from trimtuner.engines.aws.naming import Name
-    from trimtuner.engines.aws.order import Order
+    from trimtuner.engines.aws.naming import AttemptName
+    from trimtuner.engines.aws.order import RentalOrder
     from trimtuner.engines.protocol import Machines
 
     cloud = job.space.cloud
@@ -101,7 +101,9 @@ def _check_launch(ec2: Ec2, job: Job, settings: AwsSettings) -> Check:
         return failed("run_instances", "the job names no machines", "add a section 'cloud' to it")
     first = cloud.clusters[0]
     machines = Machines(first.vm_type, first.vm_count, first.market, price_per_hour=1.0)
-    order = Order(Name(ec2.region, "doctor", 0, 0), machines, settings, KeyPair("", "none"), None, job.run.timeout)
+    order = RentalOrder(
+        AttemptName(ec2.region, "doctor", 0, 0), machines, settings, KeyPair("", "none"), None, job.run.timeout
+    )
     try:
         image = settings.image or ec2.newest_image(first.vm_type)
         root_device = None if settings.disk_gib is None else ec2.root_device(image)

@@ -14,7 +14,7 @@ class LocalSettings:
 
     @property
     def ended_within_seconds(self) -> float:
-        """The minder's grace."""
+        """The supervisor's grace."""
         return ENDED_WITHIN_SECONDS
 
     def engine(self, folder: Path, secret: bytes) -> Engine:

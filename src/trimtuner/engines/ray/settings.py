@@ -24,7 +24,7 @@ class RaySettings:
 
     @property
     def ended_within_seconds(self) -> float:
-        """The minder's grace: machines are not rented by us, so what is charged is the command's time."""
+        """The supervisor's grace: machines are not rented by us, so what is charged is the command's time."""
         return ENDED_WITHIN_SECONDS
 
     def engine(self, folder: Path, secret: bytes) -> Engine:

@@ -1,8 +1,8 @@
 """The process that stays with one attempt: starts the command, writes down what it says, and ends all of it for sure.
 
-Started as ``python -m trimtuner.engines.minding.minder FOLDER LOCK [LIFELINE]``, with the key of the attempt as its
-input: what it writes down is sealed with it, and the command, which may write into the folder too, never sees it. It
-knows nothing of whoever started it and needs nobody: the time limit holds when the driver is long dead. Where it is
+Started as ``python -m trimtuner.engines.supervising.supervisor FOLDER LOCK [LIFELINE]``, with the key of the attempt as
+its input: what it writes down is sealed with it, and the command, which may write into the folder too, never sees it.
+It knows nothing of whoever started it and needs nobody: the time limit holds when the driver is long dead. Where it is
 given a lifeline, the reading end of a pipe, it ends the command when nobody holds the other end any more.
 """
 
@@ -21,10 +21,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from trimtuner.engines.minding import fence, files, processes
-from trimtuner.engines.minding.files import BegunRecord, EndRecord, Folder, LaunchRecord
-from trimtuner.engines.minding.metrics import Lines, Reports, metrics_of_file, metrics_of_output
-from trimtuner.engines.minding.output import Blotter, Log, MetricsFile
+from trimtuner.engines.supervising import fence, files, processes
+from trimtuner.engines.supervising.files import BegunRecord, EndRecord, Folder, LaunchRecord
+from trimtuner.engines.supervising.metrics import Lines, Reports, metrics_of_file, metrics_of_output
+from trimtuner.engines.supervising.output import MetricsFile, OutputLog, Redactor
 
 GRACE_SECONDS = 5.0  # between SIGTERM and SIGKILL; part of the time that is charged
 _TICK_SECONDS = 0.2
@@ -32,6 +32,7 @@ _PATIENCE_WITH_DISK_SECONDS = 3600.0  # to make room on a full one
 _READ_BYTES = 64 * 1024
 _MOST_READS_AT_END = 256  # a pipe holds less, unless somebody outside of the tree writes into it
 _SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_CHILD_SUBREAPER = 1, 4, 36  # linux/prctl.h
+_ENDED_UNCOLLECTED = os.WEXITED | os.WNOHANG | os.WNOWAIT
 _CODE_OF_KILLED = 128 + signal.SIGKILL  # how a shell passes on that its command was killed
 
 # The words of engines.protocol, which is not imported here for its weight.
@@ -39,23 +40,27 @@ _EXIT, _SIGNAL, _OUT_OF_MEMORY, _TIMEOUT, _LOST, _STOPPED = "exit", "signal", "o
 
 
 def main(path: Path, lock: int, lifeline: int | None = None) -> None:
-    """Become a process of nobody's, say so, and mind the command."""
+    """Become a process of nobody's, say so, and supervise the command."""
     if os.fork():
-        os._exit(0)  # nobody then has to collect the minder when it ends
+        os._exit(0)  # nobody then has to collect the supervisor when it ends
     _libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)  # the command, which is of the same user, cannot read the key in our memory
     folder = Folder(path, os.read(0, files.KEY_BYTES))
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     _libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # orphans of the command become ours, so none is out of sight
     launch = cast("LaunchRecord", folder.get(files.LAUNCH))
     started = time.monotonic()
-    minder = _Minder(folder, launch, started, lifeline)
+    begun = _begun(started)
     folder.beat(0.0)
-    folder.put(files.BEGUN, {**_begun(started)})
+    folder.put(files.BEGUN, {**begun})
+    is_ours = folder.get(files.BEGUN) == begun and folder.get(files.END) is None
+    supervisor = _Supervisor(folder, launch, started, lifeline) if is_ours else None
     os.close(lock)
     _leave_starter(path)
-    kind, detail = minder.run()
+    if supervisor is None:  # who moves the lock away lets two start: the first to say so has begun, the other leaves
+        return
+    kind, detail = supervisor.run()
     end = EndRecord(kind=kind, detail=detail, seconds=time.monotonic() - started)
-    _write_patiently(minder.write_held_reports)
+    _write_patiently(supervisor.write_held_reports)
     folder.make()  # where it was removed: the end is told all the same
     _write_patiently(lambda: folder.put(files.END, {**end}))
 
@@ -69,7 +74,7 @@ class _Ending(NamedTuple):
 
 
 class _Stream:
-    """One source of text: secrets are blotted out, all of it is handed to the log, and its metrics are written down."""
+    """One source of text: secrets are redacted, all of it is handed to the log, and its metrics are written down."""
 
     def __init__(
         self,
@@ -78,16 +83,16 @@ class _Stream:
         log: Callable[[bytes], None],
         report: Callable[[list[bytes]], None],
     ) -> None:
-        self._blotter, self._lines = Blotter(secrets), Lines()
+        self._redactor, self._lines = Redactor(secrets), Lines()
         self._pick_metrics, self._log, self._report = pick_metrics, log, report
 
     def feed(self, data: bytes) -> None:
-        shown = self._blotter.feed(data)
+        shown = self._redactor.feed(data)
         self._log(shown)
         self._report_metrics(self._lines.feed(shown))
 
     def finish(self) -> None:
-        shown = self._blotter.finish()
+        shown = self._redactor.finish()
         self._log(shown)
         self._report_metrics([*self._lines.feed(shown), *self._lines.finish()])
 
@@ -96,44 +101,46 @@ class _Stream:
         self._report([text for text in picked if text is not None])
 
 
-class _Minder:
+class _Supervisor:
     """One command, from its start to the confirmed end of everything that it started."""
 
     def __init__(self, folder: Folder, launch: LaunchRecord, started: float, lifeline: int | None) -> None:
         self._folder, self._launch, self._started, self._lifeline = folder, launch, started, lifeline
         self._identity = os.stat(folder.path)
-        self._log = Log(folder.path / files.LOG)
-        self._reports = Reports(folder, Blotter(self._secrets()).blotted)
-        self._metrics_file = MetricsFile(_metrics_path(launch)) if launch["metrics_file"] else None
-        self._file_stream = self._new_stream(metrics_of_file, _log_nothing)
+        self._log = OutputLog(folder.path / files.LOG)
+        self._reports = Reports(folder, Redactor(self._secrets()).redacted)
+        name = launch["metrics_file"]
+        self._metrics_file = MetricsFile(Path(launch["working_directory"], name)) if name else None
+        self._file_stream = self._new_stream(metrics_of_file, lambda _: None)
         self._streams: dict[int, _Stream] = {}
         self._poll = select.poll()
         self._wake = _new_pipe()
         self._was_told_to_end = self._was_let_go = False
         self._ending: _Ending | None = None
-        self._whose = fence.Whose(launch["study"], launch["trial"], launch["attempt"], str(folder.path))
+        self._fenced = fence.FencedAttempt(launch["study"], launch["trial"], launch["attempt"], str(folder.path))
         self._next_beat = self._next_memory_check = started
         self._memory_kills = processes.kernel_memory_kills()
         self._listen_to_signals()
 
     def run(self) -> tuple[str | None, str]:
         """Run the command; the kind of its failure, if any, and words for it."""
-        held = fence.make(self._whose)
+        held = fence.make(self._fenced)
         try:
             command = self._start_command(held)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             held.kill()
             return _EXIT, f"the command could not be started: {error}"
         try:
-            while not _has_ended(command):
+            # Seen, and not collected: until then nobody else is given its number, or its group's.
+            while os.waitid(os.P_PID, command.pid, _ENDED_UNCOLLECTED) is None:
                 self._wait()
                 self._read_metrics_file()
                 self._beat()
                 self._enforce_limits(command)
         finally:
-            self._kill_tree(command, held)  # whatever went wrong here, nothing goes on unminded
+            self._kill_tree(command, held)  # whatever went wrong here, nothing goes on unsupervised
         self._read_rest()
-        return self._verdict(held.code_of_command(command.returncode))
+        return self._how_it_ended(held.code_of_command(command.returncode))
 
     def write_held_reports(self) -> None:
         """What was said and could not be written yet."""
@@ -142,10 +149,10 @@ class _Minder:
     def _start_command(self, held: fence.Fence) -> subprocess.Popen[bytes]:
         # Two pipes, since a progress bar on stderr without an end of line must not hide a metric on stdout.
         pipes = [self._new_output(), self._new_output()]
-        minder, cores = os.getpid(), self._launch["cores"]
+        supervisor, cores = os.getpid(), self._launch["cores"]
 
         def prepare() -> None:
-            _prepare_command(minder, cores)
+            _prepare_command(supervisor, cores)
             held.enter()
 
         try:
@@ -166,7 +173,7 @@ class _Minder:
     def _new_output(self) -> int:
         reading, writing = _new_pipe()
         os.set_blocking(writing, True)
-        pick_metrics = _pick_nothing if self._launch["metrics_file"] else metrics_of_output
+        pick_metrics = metrics_of_output if self._metrics_file is None else lambda _: None
         self._streams[reading] = self._new_stream(pick_metrics, self._log.write)
         self._poll.register(reading, select.POLLIN)
         return writing
@@ -198,15 +205,10 @@ class _Minder:
         for descriptor, _ in self._poll.poll(_TICK_SECONDS * 1000):
             data = _read_available(descriptor)
             if descriptor in self._streams and data is not None:
-                self._take_in(descriptor, data)
-            if descriptor == self._lifeline and data == b"":
-                self._was_let_go = True
+                self._streams[descriptor].feed(data)
+            if data == b"":  # the end of an output, or of the lifeline
+                self._was_let_go = self._was_let_go or descriptor == self._lifeline
                 self._poll.unregister(descriptor)
-
-    def _take_in(self, descriptor: int, data: bytes) -> None:
-        self._streams[descriptor].feed(data)
-        if not data:
-            self._poll.unregister(descriptor)
 
     def _read_metrics_file(self) -> bytes:
         data = self._metrics_file.read() if self._metrics_file else b""
@@ -236,20 +238,25 @@ class _Minder:
             self._next_beat = time.monotonic() + files.BEAT_SECONDS
 
     def _enforce_limits(self, command: subprocess.Popen[bytes]) -> None:
-        _collect_orphans(command)
+        # The dead that were left to us may go, except for the command itself.
+        while (ended := os.waitid(os.P_ALL, 0, _ENDED_UNCOLLECTED)) and ended.si_pid != command.pid:
+            os.waitpid(ended.si_pid, 0)
         if self._ending is None:
             self._ending = self._reason_to_end()
             if self._ending is not None:
-                _terminate_group(command)
+                with contextlib.suppress(PermissionError):  # it changed its user
+                    os.killpg(command.pid, signal.SIGTERM)
         if self._ending is not None and time.monotonic() >= self._ending.kill_at:
-            _kill_all(processes.living_descendants([os.getpid()]))
+            processes.kill(processes.living_descendants([os.getpid()]))
 
     def _reason_to_end(self) -> _Ending | None:
         now = time.monotonic()
         if self._folder.is_asked_to_stop():
             return _Ending(_STOPPED, "ended on request", now + GRACE_SECONDS)
         if self._was_told_to_end:
-            return _Ending(_LOST, "a signal told its minder to end, as when a machine shuts down", now + GRACE_SECONDS)
+            return _Ending(
+                _LOST, "a signal told its supervisor to end, as when a machine shuts down", now + GRACE_SECONDS
+            )
         if self._was_let_go:
             return _Ending(_LOST, "whoever started it is gone", now + GRACE_SECONDS)
         if not self._is_folder_there():
@@ -276,8 +283,7 @@ class _Minder:
         limit, begin = self._launch["memory_bytes"], time.monotonic()
         if limit is None or begin < self._next_memory_check:
             return False
-        tree = processes.living_descendants([os.getpid()])
-        is_over = processes.resident_bytes(tree) > limit and processes.proportional_bytes(tree) > limit
+        is_over = processes.hold_more_than(limit, processes.living_descendants([os.getpid()]))
         # Watching takes at most a fiftieth of a core, however many processes the machine has.
         self._next_memory_check = begin + max(_TICK_SECONDS, 50 * (time.monotonic() - begin))
         return is_over
@@ -285,12 +291,12 @@ class _Minder:
     def _kill_tree(self, command: subprocess.Popen[bytes], held: fence.Fence) -> None:
         """Kill until nothing is left, however long that takes: an end that is not confirmed is none."""
         while (tree := processes.living_descendants([os.getpid()])) or held.kill() or not _has_no_child_left(command):
-            _kill_all(tree)
+            processes.kill(tree)
             self._beat()
             time.sleep(0.01)
         command.wait()
 
-    def _verdict(self, code: int) -> tuple[str | None, str]:
+    def _how_it_ended(self, code: int) -> tuple[str | None, str]:
         if self._ending is not None:
             return self._ending.kind, self._ending.detail
         if code in (-signal.SIGKILL, _CODE_OF_KILLED) and processes.kernel_memory_kills() > self._memory_kills:
@@ -316,12 +322,7 @@ def _begun(started: float) -> BegunRecord:
     myself, numbering = processes.read_process(os.getpid()), processes.numbering()
     if myself is None or numbering is None:
         raise RuntimeError("/proc does not show this process; the local engine needs it mounted")
-    return BegunRecord(
-        numbering=numbering,
-        pid=myself.pid,
-        started_ticks=myself.started_ticks,
-        monotonic=started,
-    )
+    return BegunRecord(numbering=numbering, pid=myself.pid, started_ticks=myself.started_ticks, monotonic=started)
 
 
 def _leave_starter(folder: Path) -> None:
@@ -329,34 +330,23 @@ def _leave_starter(folder: Path) -> None:
     with contextlib.suppress(BrokenPipeError):  # the starter was killed meanwhile; the attempt has begun all the same
         os.write(1, b"begun")
     nothing = os.open(os.devnull, os.O_RDWR)
-    errors = os.open(folder / files.MINDER_ERRORS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    errors = os.open(folder / files.SUPERVISOR_ERRORS, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
     os.dup2(errors, 2)
 
 
-def _prepare_command(minder: int, cores: list[int]) -> None:
+def _prepare_command(supervisor: int, cores: list[int]) -> None:
     """Runs in the new process, just before it becomes the command."""
     _libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-    if processes.parent_seen_from_proc() != minder:  # it died before we asked to die with it
+    if processes.parent_seen_from_proc() != supervisor:  # it died before we asked to die with it
         os._exit(1)
     if cores:
         os.sched_setaffinity(0, cores)
     _libc.prctl(_SET_DUMPABLE, 1, 0, 0, 0)  # or what follows would be refused; the key goes with the memory, at exec
-    # When the machine itself runs short of memory, the kernel should choose the job, not its minder or the driver.
+    # When the machine itself runs short of memory, the kernel should choose the job, not its supervisor or the driver.
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
         file.write("800")
-
-
-def _has_ended(command: subprocess.Popen[bytes]) -> bool:
-    """Whether it has, without collecting it: until then nobody else is given its number, or its group's."""
-    return os.waitid(os.P_PID, command.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def _collect_orphans(command: subprocess.Popen[bytes]) -> None:
-    """Let the dead that were left to us go, except for the command itself."""
-    while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) and ended.si_pid != command.pid:
-        os.waitpid(ended.si_pid, 0)
 
 
 def _has_no_child_left(command: subprocess.Popen[bytes]) -> bool:
@@ -369,16 +359,6 @@ def _has_no_child_left(command: subprocess.Popen[bytes]) -> bool:
     except ChildProcessError:
         return True
     return False
-
-
-def _terminate_group(command: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(PermissionError):  # it changed its user
-        os.killpg(command.pid, signal.SIGTERM)
-
-
-def _kill_all(tree: Iterable[processes.Process]) -> None:
-    for process in tree:
-        processes.send(process, signal.SIGKILL)
 
 
 def _new_pipe() -> tuple[int, int]:
@@ -394,18 +374,6 @@ def _read_available(descriptor: int) -> bytes | None:
         return os.read(descriptor, _READ_BYTES)
     except BlockingIOError:
         return None
-
-
-def _metrics_path(launch: LaunchRecord) -> Path:
-    return Path(launch["working_directory"]) / (launch["metrics_file"] or "")
-
-
-def _pick_nothing(_line: bytes) -> None:
-    return None
-
-
-def _log_nothing(_data: bytes) -> None:
-    return None
 
 
 _libc = ctypes.CDLL(None)

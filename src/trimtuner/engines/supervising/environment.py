@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
 
-from trimtuner.engines.minding import processes
-from trimtuner.engines.minding.files import LaunchRecord
-from trimtuner.engines.minding.output import SHORTEST_SECRET
 from trimtuner.engines.protocol import Launch
+from trimtuner.engines.supervising import processes
+from trimtuner.engines.supervising.files import LaunchRecord
+from trimtuner.engines.supervising.output import SHORTEST_SECRET
 from trimtuner.errors import InputError
 
 THREADS = (
@@ -31,12 +31,12 @@ THREADS = (
 
 
 def secrets_and_tags(launch: Launch, folder: str, cores: Sequence[int] = ()) -> dict[str, str]:
-    """What the minder is given beside what is handed on, and written nowhere; the command inherits it."""
+    """What the supervisor is given beside what is handed on, and written nowhere; the command inherits it."""
     return {**secrets_of(launch), **_tags_of(launch, folder, cores)}
 
 
 def record_of(launch: Launch, folder: str, working_directory: str, cores: Sequence[int] = ()) -> LaunchRecord:
-    """The launch as its minder reads it; ``folder`` is the attempt's, on the machine that runs it."""
+    """The launch as its supervisor reads it; ``folder`` is the attempt's, on the machine that runs it."""
     return LaunchRecord(
         study=launch.study,
         trial=launch.trial,
@@ -58,7 +58,8 @@ def check_launch(launch: Launch) -> None:
         raise InputError("the command is empty; it is a list of words, the program first")
     if not 0 < launch.limit < math.inf:
         raise InputError(f"a limit of {launch.limit} seconds cannot be kept; it must be above 0 and finite")
-    if launch.metrics_file is not None and not _stays_inside(PurePath(launch.metrics_file)):
+    file = PurePath("metrics" if launch.metrics_file is None else launch.metrics_file)
+    if file.is_absolute() or ".." in file.parts or not file.name:
         raise InputError(f"the file of metrics {launch.metrics_file!r} must lie inside the working directory")
 
 
@@ -68,10 +69,6 @@ def check_secrets(launch: Launch) -> None:
     for name, value in secrets_of(launch).items():
         if len(value) >= SHORTEST_SECRET and any(value in text for text in written):
             raise InputError(f"the command or its environment holds the value of the secret {name!r}; use its name")
-
-
-def _stays_inside(path: PurePath) -> bool:
-    return not path.is_absolute() and ".." not in path.parts and path.name != ""
 
 
 def _added_environment(launch: Launch, folder: str) -> dict[str, str]:
@@ -84,7 +81,7 @@ def _added_environment(launch: Launch, folder: str) -> dict[str, str]:
 
 
 def secrets_of(launch: Launch) -> dict[str, str]:
-    """Names and values."""
+    """The secrets of the launch with their values, from the environment of this process."""
     missing = [name for name in launch.secrets if name not in os.environ]
     if missing:
         raise InputError(f"the secret {missing[0]!r} is not set in the environment of this process; export it first")
@@ -93,13 +90,19 @@ def secrets_of(launch: Launch) -> dict[str, str]:
 
 def least_used_cores(count: int) -> list[int]:
     """Cores for a command with so many vCPUs: those on which the fewest of our other attempts run."""
-    use = Counter(core for cores in _cores_of_attempts().values() for core in cores)
+    cores_of = {tagged.folder: tagged.cores for tagged in processes.tagged_processes()}
+    use = Counter(core for cores in cores_of.values() for core in cores)
     ranked = sorted(os.sched_getaffinity(0), key=lambda core: (use[core], core))
     return sorted(ranked[:count])
 
 
-def _cores_of_attempts() -> Mapping[str, tuple[int, ...]]:
-    return {tagged.folder: tagged.cores for tagged in processes.tagged_processes()}
+def addresses(workers: Sequence[str], helpers: Sequence[str]) -> dict[str, str]:
+    """What the command is told of its machines, the first of which it runs on."""
+    return {
+        "TRIMTUNER_HEAD": workers[0],
+        "TRIMTUNER_WORKERS": ",".join(workers),
+        "TRIMTUNER_HELPERS": ",".join(helpers),
+    }
 
 
 def _tags_of(launch: Launch, folder: str, cores: Sequence[int]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """The command of an attempt on its rented machines: they are made ready, it is begun once, and followed to its end.
 
-A lost line ends nothing: the minder goes on, and we call again. Only EC2 knows whether a machine is gone.
+A lost line ends nothing: the supervisor goes on, and we call again. Only EC2 knows whether a machine is gone.
 """
 
 from __future__ import annotations
@@ -14,29 +14,27 @@ from trimtuner.engines.aws import equipping, naming
 from trimtuner.engines.aws.background import all_of, first_of, in_thread
 from trimtuner.engines.aws.ec2 import Instance
 from trimtuner.engines.aws.equipping import Equipment
-from trimtuner.engines.aws.fleet import Fleet
-from trimtuner.engines.aws.losses import Over, Verdict
+from trimtuner.engines.aws.fleet import Fleet, Over, UnpricedEnd
 from trimtuner.engines.aws.machine import Line, LineLost, Login, connected
-from trimtuner.engines.aws.order import Order
+from trimtuner.engines.aws.order import RentalOrder
 from trimtuner.engines.aws.pace import Pace
-from trimtuner.engines.minding.environment import record_of, secrets_and_tags
-from trimtuner.engines.minding.follow import News
-from trimtuner.engines.minding.mirror import Mirror
-from trimtuner.engines.minding.parcel import pack
 from trimtuner.engines.protocol import LOST, UNAVAILABLE, EngineTrouble, Launch
+from trimtuner.engines.supervising.environment import addresses, record_of, secrets_and_tags
+from trimtuner.engines.supervising.mirror import Mirror, News
+from trimtuner.engines.supervising.packing import pack
 
 READY = "ready.json"  # the command has begun, so many seconds after the launch of the machines
 
 T = TypeVar("T")
 
 
-class Flight:
+class RemoteCommand:
     """One attempt, its machines being rented."""
 
     def __init__(
         self,
         launch: Launch,
-        order: Order,
+        order: RentalOrder,
         login: Login,
         fleet: Fleet,
         mirror: Mirror,
@@ -56,17 +54,17 @@ class Flight:
         parcel = pack(self._launch.working_directory, settings.exclude)
         return Equipment(parcel, settings.setup, dict(self._launch.environment), self._mirror.key)
 
-    async def to_its_end(self, machines: Sequence[Instance], equipment: Equipment | None) -> Verdict:
+    async def to_its_end(self, machines: Sequence[Instance], equipment: Equipment | None) -> UnpricedEnd:
         """How the command ended, or why it can go on no longer."""
-        return await first_of(self._fly(machines, equipment), self._watch(machines))
+        return await first_of(self._run(machines, equipment), self._watch(machines))
 
-    async def _fly(self, machines: Sequence[Instance], equipment: Equipment | None) -> Verdict:
+    async def _run(self, machines: Sequence[Instance], equipment: Equipment | None) -> UnpricedEnd:
         machines = await self._running(machines)
         if equipment is not None:
             await self._make_ready(machines, equipment)
         return await self._follow(machines[0])
 
-    async def _watch(self, machines: Sequence[Instance]) -> Verdict:
+    async def _watch(self, machines: Sequence[Instance]) -> UnpricedEnd:
         """Over as soon as one of the machines is gone; until then, trouble with AWS is borne."""
         lifetime = self._order.lifetime
         while True:
@@ -119,11 +117,13 @@ class Flight:
 
     async def _begin(self, line: Line, machines: Sequence[Instance]) -> float:
         launch = self._launch
+        workers = [one.private_address or "" for one in machines if one.group == naming.WORKERS]
+        helpers = [one.private_address or "" for one in machines if one.group != naming.WORKERS]
         record = record_of(launch, "", "")
-        record["environment"] = {**record["environment"], **_addresses(machines)}
+        record["environment"] = {**record["environment"], **addresses(workers, helpers)}
         return await equipping.begin(line, self._order.name, record, secrets_and_tags(launch, ""), self._mirror.key)
 
-    async def _follow(self, head: Instance) -> Verdict:
+    async def _follow(self, head: Instance) -> UnpricedEnd:
         failures = 0
         while True:
             try:
@@ -135,14 +135,14 @@ class Flight:
                             news = News.of_line(text)
                             await in_thread(self._mirror.take, news)
                             if news.end is not None:
-                                return await self._verdict(Verdict(news.end["kind"], news.end["detail"]))
+                                return await self._confirmed_end(UnpricedEnd(news.end["kind"], news.end["detail"]))
             except (LineLost, ValueError):
                 pass  # call again: the machine keeps what it has to tell
             failures += 1
             await asyncio.sleep(self._pace.pause_after(failures))
 
-    async def _verdict(self, told: Verdict) -> Verdict:
-        """What the minder told; but why a machine shuts down only EC2 knows, and shows after a while."""
+    async def _confirmed_end(self, told: UnpricedEnd) -> UnpricedEnd:
+        """What the supervisor told; but why a machine shuts down only EC2 knows, and shows after a while."""
         if told.kind == LOST:
             await asyncio.sleep(self._pace.appear)  # ``_watch`` is first, as soon as the machine is gone
         return told
@@ -177,14 +177,3 @@ class Flight:
 
     def _now(self) -> float:
         return self._fleet.ec2.clock.now()
-
-
-def _addresses(machines: Sequence[Instance]) -> dict[str, str]:
-    """What the command is told of its cluster: private addresses, the head's first."""
-    workers = [one.private_address or "" for one in machines if one.group == naming.WORKERS]
-    helpers = [one.private_address or "" for one in machines if one.group != naming.WORKERS]
-    return {
-        "TRIMTUNER_HEAD": workers[0],
-        "TRIMTUNER_WORKERS": ",".join(workers),
-        "TRIMTUNER_HELPERS": ",".join(helpers),
-    }

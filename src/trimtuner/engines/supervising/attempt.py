@@ -1,25 +1,26 @@
-"""An attempt as its folder and /proc tell it, whoever started it, and its closing when its minder is gone."""
+"""An attempt as its folder and /proc tell it, whoever started it, and its closing when its supervisor is gone."""
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from contextlib import suppress
 from typing import cast
 
-from trimtuner.engines.minding import fence, files, processes
-from trimtuner.engines.minding.files import BegunRecord, EndRecord, Folder, LaunchRecord
-from trimtuner.engines.minding.metrics import MOST_FILE_BYTES
 from trimtuner.engines.protocol import ENDED_WITHIN_SECONDS, LOST, STOPPED, TIMEOUT, AttemptState, End, Report
+from trimtuner.engines.supervising import fence, files, processes
+from trimtuner.engines.supervising.files import BegunRecord, EndRecord, Folder, LaunchRecord
+from trimtuner.engines.supervising.metrics import MOST_FILE_BYTES
 
-# A minder that cannot be looked up, in a container or on another machine: its beats must do, and whether they go on is
-# told by the reader's own clock, since no two machines need agree on the time.
+# A supervisor that cannot be looked up, in a container or on another machine: its beats must do, and whether they go on
+# is told by the reader's own clock, since no two machines need agree on the time.
 _SILENCE_ELSEWHERE_SECONDS = 60.0
-_PATIENCE_WITH_MINDER_SECONDS = 5.0  # beyond what it may take itself, before it is ended with all that it minds
+_PATIENCE_WITH_SUPERVISOR_SECONDS = (
+    5.0  # beyond what it may take itself, before it is ended with all that it supervises
+)
 
 
-class Attempt:
+class WatchedAttempt:
     """One attempt; a reader that owns nothing, so that there may be any number of them.
 
     It remembers what it has seen: whatever becomes of the folder, the attempt has run at least so long.
@@ -43,7 +44,7 @@ class Attempt:
         return self._launch
 
     def begun(self) -> BegunRecord | None:
-        """Which process minds it, if it ever came so far."""
+        """Which process supervises it, if it ever came so far."""
         self._begun = self._begun or cast("BegunRecord | None", self.folder.get(files.BEGUN))
         return self._begun
 
@@ -53,7 +54,7 @@ class Attempt:
         return None if record is None else End(record["kind"], record["detail"], record["seconds"])
 
     def has_started(self, since: float | None = None) -> None:
-        """Note that it runs: since then, or since its minder began, or from now on at the latest; and until now."""
+        """Note that it runs: since then, or since its supervisor began, or from now on at the latest; and until now."""
         begun = self.begun()
         told = begun["monotonic"] if begun is not None and _is_numbered_here(begun) else None
         known = [one for one in (self._since, since, told) if one is not None]
@@ -61,7 +62,7 @@ class Attempt:
         self._seen_seconds = self._ran()
 
     def state(self) -> AttemptState:
-        """How it goes. What nobody minds any more is killed, and closed as soon as nothing of it is left."""
+        """How it goes. What nobody supervises any more is killed, and closed as soon as nothing of it is left."""
         return self._state(self._settled())
 
     def state_as_written(self) -> AttemptState:
@@ -75,17 +76,17 @@ class Attempt:
 
     def is_under_way(self) -> bool:
         """Whether its end is not written down and somebody will do it."""
-        return self.end() is None and self.is_minded()
+        return self.end() is None and self.is_supervised()
 
-    def is_minded(self) -> bool:
-        """Whether its minder lives."""
+    def is_supervised(self) -> bool:
+        """Whether its supervisor lives, as far as can be seen from here."""
         begun = self.begun()
         if begun is None:
             return False
-        return self.minder() is not None if _is_numbered_here(begun) else self._is_beating()
+        return self.supervisor() is not None if _is_numbered_here(begun) else self._is_beating()
 
-    def minder(self) -> processes.Process | None:
-        """The living minder, where it can be seen from here."""
+    def supervisor(self) -> processes.Process | None:
+        """The living supervisor, where it can be seen from here."""
         begun = self.begun()
         if begun is None or not _is_numbered_here(begun):
             return None
@@ -96,8 +97,7 @@ class Attempt:
     def kill_rest(self) -> bool:
         """Kill what is left of it, by its tags and inside its fence; whether there was anything."""
         rest = processes.living_processes_of(str(self.folder.path))
-        for process in rest:
-            processes.send(process, signal.SIGKILL)
+        processes.kill(rest)
         is_any = fence.kill(str(self.folder.path)) or bool(rest)
         if is_any:
             self.has_started()
@@ -109,11 +109,12 @@ class Attempt:
         end = self.end()
         if end is not None:
             return end
-        if self.folder.is_there() and self.is_minded():
+        if self.folder.is_there() and self.is_supervised():
             self.has_started()
-            self._kill_if_overdue()
+            if self._ran() > self._most_seconds() + _PATIENCE_WITH_SUPERVISOR_SECONDS:
+                self.kill_rest()  # a supervisor that was stopped keeps no limit; then we do
             return None
-        return self._close_if_unminded()
+        return self._close_if_unsupervised()
 
     def _ran(self) -> float:
         """How long it has run, if it has until now."""
@@ -123,23 +124,18 @@ class Attempt:
         return 0.0 if self._since is None else time.monotonic() - self._since
 
     def _most_seconds(self) -> float:
-        """After which it has ended for sure, if its minder does what it should."""
+        """After which it has ended for sure, if its supervisor does what it should."""
         launch = self.launch()
         return sys.maxsize if launch is None else launch["limit"] + ENDED_WITHIN_SECONDS
 
-    def _kill_if_overdue(self) -> None:
-        """A minder that was stopped keeps no limit; then we do."""
-        if self._ran() > self._most_seconds() + _PATIENCE_WITH_MINDER_SECONDS:
-            self.kill_rest()
-
-    def _close_if_unminded(self) -> End | None:
+    def _close_if_unsupervised(self) -> End | None:
         if not self.folder.is_there():
             return self._end_without_folder()
         if self.begun() is None:
             return self._close_if_never_begun()
         if self.kill_rest():
             return None
-        return self._close("its minder is gone, and nobody saw how it ended", self._last_sign_of_life())
+        return self._close("its supervisor is gone, and nobody saw how it ended", self._last_sign_of_life())
 
     def _close_if_never_begun(self) -> End | None:
         """Who was seen to run and says no more that it has begun, is ended; and is no longer about to be started."""
@@ -147,17 +143,20 @@ class Attempt:
             if self.kill_rest():
                 return None
             return self._close("what it had written down of its start is gone", self._ran())
-        with files.start_lock_if_free(self.folder.path) as is_ours:
-            if not is_ours or self.begun() is not None or self.kill_rest():
-                return None
-            return self._close("nothing tells that it was started", 0.0)
+        try:
+            with files.start_lock(self.folder.path, patience_seconds=0.0):
+                if self.begun() is not None or self.kill_rest():
+                    return None
+                return self._close("nothing tells that it was started", 0.0)
+        except TimeoutError:  # somebody is about to start it
+            return None
 
     def _end_without_folder(self) -> End | None:
-        """Its minder sees it too, ends all, and makes the folder anew to say so; unless it is gone itself."""
+        """Its supervisor sees it too, ends all, and makes the folder anew to say so; unless it is gone itself."""
         if processes.living_processes_of(str(self.folder.path)):
             self.has_started()
             self._gone_since = self._gone_since or time.monotonic()
-            if time.monotonic() - self._gone_since > _PATIENCE_WITH_MINDER_SECONDS:
+            if time.monotonic() - self._gone_since > _PATIENCE_WITH_SUPERVISOR_SECONDS:
                 self.kill_rest()
             return None
         if self.kill_rest():  # what had left its parents and its tags behind
@@ -169,11 +168,13 @@ class Attempt:
         launch = self.launch()
         kind = STOPPED if self.folder.is_asked_to_stop() else LOST
         if kind == LOST and launch is not None and seconds >= launch["limit"]:
-            kind, detail = TIMEOUT, f"ended after its limit of {launch['limit']:g} s; its minder had not done it"
+            kind, detail = TIMEOUT, f"ended after its limit of {launch['limit']:g} s; its supervisor had not done it"
         end = End(kind, detail, seconds)
         with suppress(OSError):  # a folder that is beyond use: then our word is all there is
             self.folder.put(files.END, {**EndRecord(kind=kind, detail=detail, seconds=seconds)})
-        return self.end() or end  # the first to write decides: the minder before it left, or another who closes it now
+        return (
+            self.end() or end
+        )  # the first to write decides: the supervisor before it left, or another who closes it now
 
     def _last_sign_of_life(self) -> float:
         """Seconds after the start, rounded up to where the next beat was due; never less than it was seen to run."""
@@ -195,7 +196,7 @@ class Attempt:
         """Those that have come since the last time; what the command wrote there itself is none."""
         path = self.folder.path / files.REPORTS
         text = files.read_regular(path, MOST_FILE_BYTES - self._position, self._position) or b""
-        # What follows the last end of line is still being written, or was when the minder died.
+        # What follows the last end of line is still being written, or was when the supervisor died.
         for line in text.split(b"\n")[:-1]:
             self._position += len(line) + 1
             entry = self.folder.unsealed(files.REPORTS, line)

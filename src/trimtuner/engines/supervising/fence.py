@@ -1,7 +1,7 @@
 """What holds all that a command starts, however it hides: a control group, else a PID namespace, else nothing but tags.
 
 Both are named after the attempt's folder, by the kernel and not in a file, so that whoever knows the folder finds what
-is left of an attempt although its minder is dead and its files are gone. Run as a program, this module tries on a
+is left of an attempt although its supervisor is dead and its files are gone. Run as a program, this module tries on a
 process of its own what holds here, and says it: ``doctor`` asks it.
 """
 
@@ -20,19 +20,19 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
-from trimtuner.engines.minding import processes
-from trimtuner.engines.minding.processes import Process
+from trimtuner.engines.supervising import processes
+from trimtuner.engines.supervising.processes import Process
 
 CONTROL_GROUP, PID_NAMESPACE, TAGS_ONLY = "cgroup v2", "PID namespace", "tags only"
 
 _PREFIX = "trimtuner-"
-_WHOSE = "user.trimtuner"  # attribute of a control group: whose attempt it holds
+_FENCED = "user.trimtuner"  # attribute of a control group: whose attempt it holds
 _SET_NAME = 15  # linux/prctl.h
 _NEW_MOUNTS, _NEW_PROCESS_NUMBERS = 0x00020000, 0x20000000  # linux/sched.h
 _NO_SETUID_DEVICES_PROGRAMS, _RECURSIVE, _FOLLOWING = 2 | 4 | 8, 1 << 14, 1 << 19  # linux/mount.h
 
 
-class Whose(NamedTuple):
+class FencedAttempt(NamedTuple):
     """The attempt that a fence is for."""
 
     study: str
@@ -58,9 +58,9 @@ class Fence(Protocol):
         """How the command ended, when the process that was started and entered has ended with this code."""
 
 
-def make(whose: Whose) -> Fence:
+def make(fenced: FencedAttempt) -> Fence:
     """The best fence that may be made here, for a command that the calling process starts next."""
-    made = (way(whose) for way in WAYS)
+    made = (way(fenced) for way in WAYS)
     return next((fence for fence in made if fence is not None), _NoFence())
 
 
@@ -71,10 +71,10 @@ def kill(folder: str) -> bool:
     return any([*held, _kill_first_processes(_name_of_first_process(folder))])
 
 
-def held_attempts() -> list[Whose]:
-    """Attempts of which control groups of this machine hold a living process; a namespace ends with its minder."""
-    found = (_whose(path) for path in _groups() if _is_populated(path))
-    return [whose for whose in found if whose is not None]
+def held_attempts() -> list[FencedAttempt]:
+    """Attempts of which control groups of this machine hold a living process; a namespace ends with its supervisor."""
+    found = (_fenced_attempt(path) for path in _groups() if _is_populated(path))
+    return [fenced for fenced in found if fenced is not None]
 
 
 def kind_here() -> str:
@@ -100,7 +100,7 @@ class _NoFence(NamedTuple):
 
 
 class _ControlGroup(NamedTuple):
-    """A control group below the minder's own, so that whatever limits the minder limits the command too."""
+    """A control group below the supervisor's own, so that whatever limits the supervisor limits the command too."""
 
     path: str
     kind: str = CONTROL_GROUP
@@ -145,19 +145,19 @@ class _PidNamespace(NamedTuple):
         return code
 
 
-def make_control_group(whose: Whose) -> Fence | None:
+def make_control_group(fenced: FencedAttempt) -> Fence | None:
     """A control group of version 2 as the kernel has it since 5.14; None where none may be made."""
     own = _own_group()
     if own is None or not os.access(f"{own}/cgroup.procs", os.W_OK):  # out of which the command moves
         return None
-    path = f"{own}/{_name_of_group(whose.folder)}"
+    path = f"{own}/{_name_of_group(fenced.folder)}"
     try:
-        with contextlib.suppress(FileExistsError):  # left by a minder that was killed before it began
+        with contextlib.suppress(FileExistsError):  # left by a supervisor that was killed before it began
             os.mkdir(path)
     except OSError:
         return None
     try:
-        os.setxattr(path, _WHOSE, json.dumps(whose).encode())
+        os.setxattr(path, _FENCED, json.dumps(fenced).encode())
         is_usable = os.access(f"{path}/cgroup.kill", os.W_OK)
     except OSError:
         is_usable = False
@@ -167,7 +167,7 @@ def make_control_group(whose: Whose) -> Fence | None:
     return None
 
 
-def make_pid_namespace(whose: Whose) -> Fence | None:
+def make_pid_namespace(fenced: FencedAttempt) -> Fence | None:
     """A namespace of which the next child of the calling process is the first process; None where it may not be made.
 
     Without a user namespace, in which the command would be somebody else: no setuid program works there.
@@ -176,10 +176,10 @@ def make_pid_namespace(whose: Whose) -> Fence | None:
         return None
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
-    return _PidNamespace(_name_of_first_process(whose.folder), reading, writing)
+    return _PidNamespace(_name_of_first_process(fenced.folder), reading, writing)
 
 
-WAYS: tuple[Callable[[Whose], Fence | None], ...] = (make_control_group, make_pid_namespace)
+WAYS: tuple[Callable[[FencedAttempt], Fence | None], ...] = (make_control_group, make_pid_namespace)
 
 
 def _digest(folder: str) -> str:
@@ -219,20 +219,20 @@ def _own_group() -> str | None:
 
 
 def _groups() -> Iterator[str]:
-    """Control groups of attempts, wherever in the tree their minders were."""
+    """Control groups of attempts, wherever in the tree their supervisors were."""
     hierarchy = _hierarchy()
     for parent, names, _ in os.walk(hierarchy[0]) if hierarchy else ():
         yield from (f"{parent}/{name}" for name in names if name.startswith(_PREFIX))
 
 
-def _whose(path: str) -> Whose | None:
+def _fenced_attempt(path: str) -> FencedAttempt | None:
     try:
-        study, trial, attempt, folder = json.loads(os.getxattr(path, _WHOSE))
-        whose = Whose(str(study), int(trial), int(attempt), str(folder))
-        is_true = os.path.basename(path) == _name_of_group(whose.folder)
+        study, trial, attempt, folder = json.loads(os.getxattr(path, _FENCED))
+        fenced = FencedAttempt(str(study), int(trial), int(attempt), str(folder))
+        is_true = os.path.basename(path) == _name_of_group(fenced.folder)
     except (OSError, ValueError, TypeError, OverflowError, RecursionError):  # removed meanwhile, or not written by us
         return None
-    return whose if is_true else None
+    return fenced if is_true else None
 
 
 def _is_populated(path: str) -> bool:
@@ -269,8 +269,7 @@ def _remove(path: str) -> bool:
 def _kill_first_processes(name: bytes) -> bool:
     """Kill namespaces; whether one was there. Its name stays with a dying one that waits for the others to die."""
     found = [one for one in processes.all_processes() if one.name == name and one.is_alive and _is_ours(one)]
-    for one in found:
-        processes.send(one, signal.SIGKILL)
+    processes.kill(found)
     return bool(found)
 
 
@@ -323,8 +322,8 @@ def _check(result: int) -> None:
 
 def _try_out() -> str:
     """The kind of a fence that held a process which had left its session and its environment."""
-    whose = Whose("doctor", 0, 0, f"doctor {os.getpid()} {time.monotonic_ns()}")
-    fence = make(whose)
+    fenced = FencedAttempt("doctor", 0, 0, f"doctor {os.getpid()} {time.monotonic_ns()}")
+    fence = make(fenced)
     words = [sys.executable, "-S", "-c", "import time; time.sleep(60)"]
     with subprocess.Popen(words, env={}, start_new_session=True, preexec_fn=fence.enter) as one:  # noqa: S603
         is_held = fence.kill()

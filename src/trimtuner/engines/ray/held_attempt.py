@@ -1,4 +1,4 @@
-"""What a keeper knows of one attempt."""
+"""What an actor knows of one attempt."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 
 import ray
 
-from trimtuner.engines.minding.files import EndRecord
-from trimtuner.engines.minding.follow import News
 from trimtuner.engines.protocol import LOST, STOPPED
 from trimtuner.engines.ray.node import place_of
-from trimtuner.engines.ray.orders import Key, Order, Position, Told
+from trimtuner.engines.ray.orders import AttemptOrder, Key, Position, Told
+from trimtuner.engines.supervising.files import EndRecord
+from trimtuner.engines.supervising.mirror import News
 
 
 @dataclass
-class Kept:
+class HeldAttempt:
     """One attempt, from its order until it is forgotten."""
 
-    order: Order
+    order: AttemptOrder
     place: str
     changed: asyncio.Event = field(default_factory=asyncio.Event)  # it was asked to stop, or is over
     is_asked_to_stop: bool = False
@@ -35,13 +35,13 @@ class Kept:
     generation: int = 0
 
     @classmethod
-    def of(cls, study: str, order: Order) -> Kept:
+    def of(cls, study: str, order: AttemptOrder) -> HeldAttempt:
         """Of a new order; its folder gets a name that no earlier attempt can have left behind."""
         return cls(order, f"{place_of(study, (order['trial'], order['attempt']))}-{os.urandom(6).hex()}")
 
     @property
     def key(self) -> Key:
-        """Which it is."""
+        """Its trial and attempt, which it is known by."""
         return self.order["trial"], self.order["attempt"]
 
     @property
@@ -51,7 +51,7 @@ class Kept:
 
     @property
     def ran(self) -> float:
-        """Seconds since it began."""
+        """Seconds since its command began; 0 before that."""
         return 0.0 if self.began is None else time.monotonic() - self.began
 
     def take(self, news: News) -> None:

@@ -6,11 +6,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
-from trimtuner.engines.minding import files
-from trimtuner.engines.minding.files import Folder, LaunchRecord
+from trimtuner.engines.supervising import files
+from trimtuner.engines.supervising.files import Folder, LaunchRecord
 
 # Handed on are only these variables, because everything else (cloud keys, tokens, passwords in the addresses of
 # proxies) is nobody's business but the user's; more is named in the job file, under environment or secrets. These are
@@ -36,7 +35,7 @@ HANDED_ON = frozenset({
 
 
 class CannotBegin(RuntimeError):  # noqa: N818  (named by what the caller learns)
-    """The process that minds an attempt could not begin; the text says why."""
+    """The process that supervises an attempt could not begin; the text says why."""
 
 
 def handed_on() -> dict[str, str]:
@@ -52,20 +51,17 @@ def has_begun(folder: Folder) -> bool:
 def begin(
     record: LaunchRecord, folder: Folder, lock: int, added: Mapping[str, str], lifeline: int | None = None
 ) -> None:
-    """Write down what is to be done and start its minder; the caller holds the start lock.
+    """Write down what is to be done and start its supervisor; the caller holds the start lock.
 
     ``added`` (secrets, tags) joins what is handed on from here, and is written nowhere. When the other end of
-    ``lifeline`` is closed, the minder ends the attempt.
+    ``lifeline`` is closed, the supervisor ends the attempt.
     """
-    folder.put(files.LAUNCH, {**record})
-    for parent in (folder.path.parent, folder.path.parent.parent):
-        with suppress(PermissionError):  # a parent that is not ours was not made by us
-            files.sync_folder(parent)
-    _start_minder(folder, lock, {**handed_on(), **added}, lifeline)
+    folder.put_launch(record)
+    _start_supervisor(folder, lock, {**handed_on(), **added}, lifeline)
 
 
-def _start_minder(folder: Folder, lock: int, environment: dict[str, str], lifeline: int | None) -> None:
-    """Start the minder and wait until it has begun.
+def _start_supervisor(folder: Folder, lock: int, environment: dict[str, str], lifeline: int | None) -> None:
+    """Start the supervisor and wait until it has begun.
 
     It inherits the lock, so that nobody starts a second one even if we die right now. It closes its output when it has
     begun.
@@ -84,13 +80,13 @@ def _start_minder(folder: Folder, lock: int, environment: dict[str, str], lifeli
     if starter.stdout != b"begun":
         reason = starter.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
         raise CannotBegin(
-            f"the process that minds {str(folder.path)!r} could not begin: {reason}; mend that, then run again"
+            f"the process that supervises {str(folder.path)!r} could not begin: {reason}; mend that, then run again"
         )
 
 
 def _program() -> list[str]:
-    """The minder's words. No module of the working directory can take the place of one of ours."""
+    """The supervisor's words. No module of the working directory can take the place of one of ours."""
     home = Path(__file__).parents[3]  # of the package: a folder, or the archive that was sent to a rented machine
     if home.is_file():
-        return [sys.executable, str(home), "mind"]
-    return [sys.executable, "-P", "-m", "trimtuner.engines.minding.minder"]
+        return [sys.executable, str(home), "supervise"]
+    return [sys.executable, "-P", "-m", "trimtuner.engines.supervising.supervisor"]

@@ -1,4 +1,4 @@
-"""What a job prints: kept in a log of bounded size, with the secrets blotted out, and read for metrics on the way."""
+"""What a job prints: kept in a log of bounded size, with the secrets redacted, and read for metrics on the way."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 
 HEAD_BYTES = TAIL_BYTES = 1024 * 1024
 MOST_LOG_BYTES = HEAD_BYTES + 3 * TAIL_BYTES  # before its middle is cut, with what was read at once
-# Shorter values are too likely to be part of something else: blotting out a "1" would spoil every number.
+# Shorter values are too likely to be part of something else: redacting a "1" would spoil every number.
 SHORTEST_SECRET = 6
-_BLOT = b"***"
+_REDACTED = b"***"
 
 
-class Log:
+class OutputLog:
     """The first and the last part of the output, in one file that reads well at any time."""
 
     def __init__(self, path: Path) -> None:
@@ -60,7 +60,7 @@ class Log:
         self._file = shorter
 
 
-class Blotter:
+class Redactor:
     """Replaces the values of secrets in a stream, also where one is cut by the end of a read."""
 
     def __init__(self, values: Iterable[str]) -> None:
@@ -77,16 +77,16 @@ class Blotter:
             if match.start() < end < match.end():
                 end = match.end()
         self._held = data[end:]
-        return self._pattern.sub(_BLOT, data[:end])
+        return self._pattern.sub(_REDACTED, data[:end])
 
     def finish(self) -> bytes:
-        """What still waited."""
+        """What still waited, when nothing more comes."""
         held, self._held = self._held, b""
-        return self._pattern.sub(_BLOT, held)
+        return self._pattern.sub(_REDACTED, held)
 
-    def blotted(self, text: str) -> str:
+    def redacted(self, text: str) -> str:
         """A text that is no part of the stream, such as what an escaped one stands for."""
-        return self._pattern.sub(_BLOT, text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+        return self._pattern.sub(_REDACTED, text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
     def _start_of_partial(self, data: bytes) -> int:
         longest = len(self._secrets[0]) - 1 if self._secrets else 0

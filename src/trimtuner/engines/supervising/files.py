@@ -1,8 +1,8 @@
 """The folder of an attempt: which file says what, and how it is written so that a crash leaves all or none of it.
 
-The command can write into the folder too. So everything that its minder, or whoever closes the attempt, writes there
-carries a seal, made with a key that the command is never given; what has none is not read. Nothing but ordinary files
-of bounded size is opened, and never through a link.
+The command can write into the folder too. So everything that its supervisor, or whoever closes the attempt, writes
+there carries a seal, made with a key that the command is never given; what has none is not read. Nothing but ordinary
+files of bounded size is opened, and never through a link.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from typing import TypedDict
 from trimtuner.files import make_private_folder
 
 LAUNCH = "launch.json"  # what is to be done; written first, and without the values of secrets
-LOCK = "lock"  # held from before the minder is started until it has begun
-BEGUN = "begun.json"  # the minder's first act, before it runs the command
+LOCK = "lock"  # held from before the supervisor is started until it has begun
+BEGUN = "begun.json"  # the supervisor's first act, before it runs the command
 ALIVE = "alive"  # seconds after the start, written anew every BEAT_SECONDS
 REPORTS = "reports.jsonl"
 LOG = "log.txt"
-STOP = "stop"  # its presence asks the minder to end the command
+STOP = "stop"  # its presence asks the supervisor to end the command
 END = "end.json"
-MINDER_ERRORS = "minder.txt"  # empty unless the minder itself fails
+SUPERVISOR_ERRORS = "minder.txt"  # empty unless the supervisor itself fails
 
-_OF_MINDER = (ALIVE, BEGUN, MINDER_ERRORS, LOG, REPORTS, END)  # all that a minder makes
+_OF_SUPERVISOR = (ALIVE, BEGUN, SUPERVISOR_ERRORS, LOG, REPORTS, END)  # all that a supervisor makes
 BEAT_SECONDS = 1.0
 KEY_BYTES = 32
 _SEAL_CHARACTERS = 64
@@ -41,7 +41,7 @@ _LOOK_SECONDS = 0.02
 
 
 class LaunchRecord(TypedDict):
-    """launch.json."""
+    """launch.json: what is to be run, where, and how long at most."""
 
     study: str
     trial: int
@@ -57,7 +57,7 @@ class LaunchRecord(TypedDict):
 
 
 class BegunRecord(TypedDict):
-    """begun.json: which process minds the attempt, and since when."""
+    """begun.json: which process supervises the attempt, and since when."""
 
     numbering: str  # what gives processes their numbers: see ``processes.numbering``
     pid: int
@@ -66,22 +66,32 @@ class BegunRecord(TypedDict):
 
 
 class EndRecord(TypedDict):
-    """end.json."""
+    """end.json: how the attempt ended, and how long it ran."""
 
     kind: str | None
     detail: str
     seconds: float
 
 
-def key_of(secret: bytes, trial: int, attempt: int) -> bytes:
-    """The key of an attempt, from the secret that its study has in the record."""
-    return hmac.digest(secret, f"{trial:d}-{attempt:d}".encode(), "sha256")
+def attempt_name(trial: int, attempt: int) -> str:
+    """What the folder of an attempt is called; its key is made of that too."""
+    return f"{trial:d}-{attempt:d}"
+
+
+def numbers_in(name: str) -> tuple[int, int]:
+    """Trial and attempt, as the name of a folder says; a ValueError where it is no attempt's."""
+    trial, _, attempt = name.partition("-")
+    return int(trial), int(attempt)
 
 
 def folder_at(path: Path, secret: bytes) -> Folder:
-    """The folder of an attempt at its usual place, where its name is made of trial and attempt."""
-    trial, _, attempt = path.name.partition("-")
-    return Folder(path, key_of(secret, int(trial), int(attempt)))
+    """The folder of an attempt; its key follows from its name, and from the secret that its study has in the record."""
+    return Folder(path, hmac.digest(secret, path.name.encode(), "sha256"))
+
+
+def log_of(study: Path, trial: int, attempt: int) -> Path:
+    """Where the output of an attempt is kept, below the folder of its study."""
+    return study / attempt_name(trial, attempt) / LOG
 
 
 class Folder:
@@ -98,12 +108,12 @@ class Folder:
             return False
 
     def is_untouched(self) -> bool:
-        """Whether it is as a starter leaves it, and no minder has written anything into it yet.
+        """Whether it is as a starter leaves it, and no supervisor has written anything into it yet.
 
-        The lock tells it from one that was removed, and made anew by its minder to tell the end.
+        The lock tells it from one that was removed, and made anew by its supervisor to tell the end.
         """
         names = set(os.listdir(self.path)) if self.is_there() else set()
-        return LOCK in names and names.isdisjoint(_OF_MINDER)
+        return LOCK in names and names.isdisjoint(_OF_SUPERVISOR)
 
     def make(self) -> None:
         """Make it, unless it is there; a file, link or pipe of its name is removed."""
@@ -121,6 +131,13 @@ class Folder:
             os.chmod(self.path, 0o700)  # it is ours; the command may have closed it
             self._put(name, content)
 
+    def put_launch(self, record: LaunchRecord) -> None:
+        """Write down what is to be done, so that a crash of the machine leaves it, and the folder itself."""
+        self.put(LAUNCH, {**record})
+        for parent in (self.path.parent, self.path.parent.parent):
+            with suppress(PermissionError):  # a parent that is not ours was not made by us
+                sync_folder(parent)
+
     def get(self, name: str) -> dict[str, object] | None:
         """What a file says; None where there is none, or none of ours."""
         content = read_regular(self.path / name, _MOST_BYTES)
@@ -128,40 +145,42 @@ class Folder:
 
     def sealed(self, name: str, content: Mapping[str, object]) -> bytes:
         """One line that nobody can write who does not have the key."""
-        text = json.dumps(content, allow_nan=False).encode()
-        return self._seal(name, text) + b" " + text + b"\n"
+        return self._line(name, json.dumps(content, allow_nan=False).encode())
 
     def unsealed(self, name: str, line: bytes) -> dict[str, object] | None:
         """What a sealed line says, without its end; None for any other."""
-        seal, text = line[:_SEAL_CHARACTERS], line[_SEAL_CHARACTERS + 1 :]
-        if not hmac.compare_digest(seal, self._seal(name, text)):
-            return None
-        content: dict[str, object] = json.loads(text)
+        text = self._text(name, line)
+        content: dict[str, object] | None = None if text is None else json.loads(text)
         return content
 
     def beat(self, seconds: float) -> None:
         """Say that the attempt lived this long; of constant length, so that a reader never sees half of it."""
-        text = b"%020.6f" % seconds
         descriptor = os.open(self.path / ALIVE, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
         try:
-            os.pwrite(descriptor, self._seal(ALIVE, text) + b" " + text + b"\n", 0)
+            os.pwrite(descriptor, self._line(ALIVE, b"%020.6f" % seconds), 0)
         finally:
             os.close(descriptor)
 
     def last_beat(self) -> float:
         """How long it is known to have lived; 0 where nothing says so."""
         line = (read_regular(self.path / ALIVE, _MOST_BYTES) or b"").removesuffix(b"\n")
-        seal, text = line[:_SEAL_CHARACTERS], line[_SEAL_CHARACTERS + 1 :]
-        return float(text) if hmac.compare_digest(seal, self._seal(ALIVE, text)) else 0.0
+        return float(self._text(ALIVE, line) or 0.0)
 
     def ask_to_stop(self) -> None:
-        """Ask the minder to end the command."""
+        """Ask the supervisor to end the command."""
         if self.is_there():
             self.put(STOP, {})
 
     def is_asked_to_stop(self) -> bool:
         """Whether somebody did who may."""
         return self.get(STOP) is not None
+
+    def _line(self, name: str, text: bytes) -> bytes:
+        return self._seal(name, text) + b" " + text + b"\n"
+
+    def _text(self, name: str, line: bytes) -> bytes | None:
+        seal, text = line[:_SEAL_CHARACTERS], line[_SEAL_CHARACTERS + 1 :]
+        return text if hmac.compare_digest(seal, self._seal(name, text)) else None
 
     def _seal(self, name: str, text: bytes) -> bytes:
         return hmac.new(self.key, name.encode() + b"\n" + text, "sha256").hexdigest().encode()
@@ -170,7 +189,8 @@ class Folder:
         path = self.path / name
         draft = path.with_name(f"{name}.{os.urandom(8).hex()}")
         try:
-            with open(draft, "wb", opener=_private) as file:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            with open(os.open(draft, flags, 0o600), "wb") as file:
                 file.write(self.sealed(name, content))
                 file.flush()
                 os.fsync(file.fileno())
@@ -229,26 +249,16 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def start_lock(folder: Path) -> Iterator[int]:
-    """Wait for the right to start the attempt, and hold it; a TimeoutError where somebody keeps it for long."""
+def start_lock(folder: Path, patience_seconds: float = _PATIENCE_WITH_LOCK_SECONDS) -> Iterator[int]:
+    """Wait for the right to start the attempt, and hold it; a TimeoutError where somebody keeps it for longer."""
     descriptor = _open_lock(folder)
     try:
-        deadline = time.monotonic() + _PATIENCE_WITH_LOCK_SECONDS
+        deadline = time.monotonic() + patience_seconds
         while not try_lock(descriptor):
-            if time.monotonic() > deadline:
+            if time.monotonic() >= deadline:
                 raise TimeoutError(f"another process holds {str(folder / LOCK)!r}; end it, or remove the folder")
             time.sleep(_LOOK_SECONDS)
         yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def start_lock_if_free(folder: Path) -> Iterator[bool]:
-    """Hold the right to start the attempt if nobody else does; whether we hold it."""
-    descriptor = _open_lock(folder)
-    try:
-        yield try_lock(descriptor)
     finally:
         os.close(descriptor)
 
@@ -274,7 +284,3 @@ def _put_aside(path: Path) -> None:
     """Give what has taken the name of a file of ours another one: it may be looked at, and is in nobody's way."""
     with suppress(FileNotFoundError, NotADirectoryError):
         path.rename(path.with_name(f"{path.name}.not-ours-{os.urandom(4).hex()}"))
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_EXCL | os.O_NOFOLLOW, 0o600)

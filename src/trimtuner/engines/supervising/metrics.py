@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import NoReturn
 
-from trimtuner.engines.minding import files
-from trimtuner.engines.minding.files import Folder
+from trimtuner.engines.supervising import files
+from trimtuner.engines.supervising.files import Folder
 
 PREFIX = b"::metric"
 LINE_BYTES = 64 * 1024
@@ -76,9 +76,9 @@ def parse_metrics(text: bytes) -> dict[str, float]:
 class Reports:
     """The file of reports: however much a job says, it stays bounded. What a full disk does not take is held back."""
 
-    def __init__(self, folder: Folder, blotted: Callable[[str], str] = str) -> None:
+    def __init__(self, folder: Folder, redacted: Callable[[str], str] = str) -> None:
         self._folder = folder
-        self._blotted = blotted  # hides secrets in what JSON's escapes stand for
+        self._redacted = redacted  # hides secrets in what JSON's escapes stand for
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         self._descriptor = os.open(folder.path / files.REPORTS, flags, 0o600)
         self._good = self._bad = self._bytes = 0
@@ -107,7 +107,7 @@ class Reports:
         except ValueError as error:
             return self._complaint(self._shown(str(error)), text)
         self._good += 1
-        metrics = {self._blotted(name): value for name, value in metrics.items()}
+        metrics = {self._redacted(name): value for name, value in metrics.items()}
         entry = self._sealed({"metrics": metrics, "seconds": seconds})
         self._bytes += len(entry)
         return entry
@@ -130,7 +130,7 @@ class Reports:
         return self._sealed({"bad": f"{reason}: {shown}{more}"})
 
     def _shown(self, text: str) -> str:
-        return _printable(self._blotted(_unescaped(text)))
+        return _printable(self._redacted(_unescaped(text)))
 
 
 def _printable(text: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtuner.engines.minding.parcel import pack, unpack
+from trimtuner.engines.supervising.packing import pack, unpack
 from trimtuner.errors import InputError
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+from trimtuner.engines.supervising.files import numbers_in
 
 STUDY, TRIAL, ATTEMPT = "TRIMTUNER_STUDY", "TRIMTUNER_TRIAL", "TRIMTUNER_ATTEMPT"
 FOLDER = "TRIMTUNER_FOLDER"  # of the attempt: tells apart studies of one name in different places
 CORES = "TRIMTUNER_CORES"
-MINDER_WORDS = ("trimtuner.engines.minding.minder", "mind")  # what goes before the folder in a minder's arguments
+# What goes before the folder in a supervisor's arguments; the last two in versions that called it a minder.
+SUPERVISOR_WORDS = ("trimtuner.engines.supervising.supervisor", "supervise", "trimtuner.engines.minding.minder", "mind")
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _GONE = (FileNotFoundError, ProcessLookupError)
@@ -26,7 +29,7 @@ class Process(NamedTuple):
     name: bytes = b""
 
 
-class Tagged(NamedTuple):
+class TaggedProcess(NamedTuple):
     """A living process of ours, with what its environment says."""
 
     process: Process
@@ -79,7 +82,7 @@ def living_descendants(ancestors: Iterable[int]) -> list[Process]:
     return [process for process in found.values() if process.is_alive]
 
 
-def tagged_processes() -> list[Tagged]:
+def tagged_processes() -> list[TaggedProcess]:
     """Every living process whose environment, as it was started with, carries our tags."""
     found = (_read_tags(process) for process in all_processes() if process.is_alive)
     return [tagged for tagged in found if tagged is not None]
@@ -108,14 +111,20 @@ def send(process: Process, number: signal.Signals) -> None:
         os.close(descriptor)
 
 
-def resident_bytes(processes: Iterable[Process]) -> int:
-    """Memory as each process sees it: cheap, but pages that several share are counted for each."""
-    return sum(_resident_bytes(process.pid) for process in processes)
+def kill(those: Iterable[Process]) -> None:
+    """Kill each of them, and nobody else."""
+    for process in those:
+        send(process, signal.SIGKILL)
 
 
-def proportional_bytes(processes: Iterable[Process]) -> int:
-    """Memory with shared pages counted once; slow for large processes, since the kernel walks their pages."""
-    return sum(_proportional_bytes(process.pid) for process in processes)
+def hold_more_than(limit_bytes: int, processes: Sequence[Process]) -> bool:
+    """Whether they use more memory, pages that several share counted once.
+
+    That is slow for large processes, since the kernel walks their pages; so it is asked only where they are over the
+    limit as each of them sees it.
+    """
+    resident = sum(_resident_bytes(process.pid) for process in processes)
+    return resident > limit_bytes and sum(_proportional_bytes(process.pid) for process in processes) > limit_bytes
 
 
 def numbering() -> str | None:
@@ -143,12 +152,12 @@ def kernel_memory_kills() -> int:
         return 0
 
 
-def _read_tags(process: Process) -> Tagged | None:
+def _read_tags(process: Process) -> TaggedProcess | None:
     try:
         with open(f"/proc/{process.pid}/environ", "rb") as file:
             content = file.read()
-    except PermissionError:  # not ours to see: a minder, which shows its memory to nobody, or not ours at all
-        return _read_minder_tags(process)
+    except PermissionError:  # not ours to see: a supervisor, which shows its memory to nobody, or not ours at all
+        return _read_supervisor_tags(process)
     except _GONE:
         return None
     if f"{FOLDER}=".encode() not in content:
@@ -157,12 +166,12 @@ def _read_tags(process: Process) -> Tagged | None:
     values = {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
     try:
         cores = tuple(int(core) for core in values.get(CORES, "").split(",") if core)
-        return Tagged(process, values[STUDY], int(values[TRIAL]), int(values[ATTEMPT]), values[FOLDER], cores)
+        return TaggedProcess(process, values[STUDY], int(values[TRIAL]), int(values[ATTEMPT]), values[FOLDER], cores)
     except (KeyError, ValueError):  # not written by us
         return None
 
 
-def _read_minder_tags(process: Process) -> Tagged | None:
+def _read_supervisor_tags(process: Process) -> TaggedProcess | None:
     """By its arguments, which everybody may see: the last of its words are its folder and some descriptors."""
     try:
         with open(f"/proc/{process.pid}/cmdline", "rb") as file:
@@ -171,15 +180,15 @@ def _read_minder_tags(process: Process) -> Tagged | None:
             is_ours = b"\nUid:\t%d\t" % os.getuid() in file.read()
     except _GONE:
         return None
-    marks = [place for place, word in enumerate(words) if word in MINDER_WORDS]
+    marks = [place for place, word in enumerate(words) if word in SUPERVISOR_WORDS]
     if not is_ours or not marks or marks[-1] + 1 >= len(words):
         return None
     folder = words[marks[-1] + 1]
-    study, _, name = folder.rpartition("/")
-    trial, _, attempt = name.partition("-")
-    if not (trial.isdigit() and attempt.isdigit()):
+    try:
+        study, name = folder.split("/")[-2:]
+        return TaggedProcess(process, study, *numbers_in(name), folder, ())
+    except ValueError:  # not started by us
         return None
-    return Tagged(process, study.rpartition("/")[2], int(trial), int(attempt), folder, ())
 
 
 def _resident_bytes(pid: int) -> int:

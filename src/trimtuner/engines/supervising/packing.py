@@ -42,28 +42,19 @@ class Parcel(NamedTuple):
 
 def pack(folder: Path, exclude: Sequence[str] = (), most_bytes: int = MOST_BYTES) -> Parcel:
     """The folder without NEVER_SENT and what is excluded: patterns, of a name or of a path inside the folder."""
-    buffer, room = io.BytesIO(), _Room(folder, most_bytes)
+    buffer, size = io.BytesIO(), 0
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for path in _walk(folder, (*NEVER_SENT, *exclude)):
-            _add(archive, folder, path, room)
+        for path in _walk(folder, folder, (*NEVER_SENT, *exclude)):
+            status = path.lstat()
+            size += status.st_size if stat.S_ISREG(status.st_mode) else 0
+            if size > most_bytes:
+                raise InputError(
+                    f"the folder {str(folder)!r} holds more than {most_bytes // 2**20} MiB (counted up to "
+                    f"{path.name!r}), too much to send; keep data outside of it, where the machines can read it"
+                )
+            _add(archive, folder, path, status)
     content = buffer.getvalue()
     return Parcel(hashlib.sha256(content).hexdigest(), gzip.compress(content, compresslevel=1, mtime=0))
-
-
-def fingerprint(folder: Path, exclude: Sequence[str] = ()) -> str:
-    """Changes when the folder's parcel may have: cheap, since nothing is read but names, sizes and times."""
-    seen = hashlib.sha256()
-    for path in _walk(folder, (*NEVER_SENT, *exclude)):
-        status = path.lstat()
-        line = (
-            path.relative_to(folder).as_posix(),
-            status.st_size,
-            status.st_mtime_ns,
-            status.st_ctime_ns,
-            status.st_mode,
-        )
-        seen.update(repr(line).encode("utf-8", "surrogateescape"))
-    return seen.hexdigest()
 
 
 def unpack(data: bytes, folder: Path) -> None:
@@ -85,39 +76,43 @@ def unpack(data: bytes, folder: Path) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-class _Room:
-    """How much more may be packed."""
+class Packer:
+    """Packs a folder, and again only when something in it has changed."""
 
-    def __init__(self, folder: Path, most_bytes: int) -> None:
-        self._folder, self._most, self._left = folder, most_bytes, most_bytes
+    def __init__(self, exclude: Sequence[str]) -> None:
+        self._exclude = tuple(exclude)
+        self._packed: dict[str, Parcel] = {}  # by fingerprint; the last one only
 
-    def take(self, path: Path, size: int) -> None:
-        self._left -= size
-        if self._left < 0:
-            raise InputError(
-                f"the folder {str(self._folder)!r} holds more than {self._most // 2**20} MiB (counted up to "
-                f"{path.name!r}), too much to send; keep data outside of it, where the machines can read it"
-            )
-
-
-def _walk(folder: Path, exclude: Sequence[str]) -> Iterator[Path]:
-    """What is sent, parents first, in an order that depends on names alone."""
-    for entry in sorted(folder.iterdir()):
-        yield from _walk_entry(folder, entry, exclude)
+    def parcel_of(self, folder: Path) -> Parcel:
+        """The folder as it is now."""
+        seen = _fingerprint(folder, self._exclude)
+        if seen not in self._packed:
+            self._packed = {seen: pack(folder, self._exclude)}
+        return self._packed[seen]
 
 
-def _walk_entry(root: Path, path: Path, exclude: Sequence[str]) -> Iterator[Path]:
-    inside = path.relative_to(root).as_posix()
-    if any(fnmatchcase(path.name, pattern) or fnmatchcase(inside, pattern) for pattern in exclude):
-        return
-    yield path
-    if path.is_dir() and not path.is_symlink():
-        for entry in sorted(path.iterdir()):
-            yield from _walk_entry(root, entry, exclude)
+def _fingerprint(folder: Path, exclude: Sequence[str]) -> str:
+    """Changes when the folder's parcel may have: cheap, since nothing is read but names, sizes and times."""
+    seen = hashlib.sha256()
+    for path in _walk(folder, folder, (*NEVER_SENT, *exclude)):
+        now = path.lstat()
+        line = (path.relative_to(folder).as_posix(), now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_mode)
+        seen.update(repr(line).encode("utf-8", "surrogateescape"))
+    return seen.hexdigest()
 
 
-def _add(archive: tarfile.TarFile, root: Path, path: Path, room: _Room) -> None:
-    status = path.lstat()
+def _walk(root: Path, folder: Path, exclude: Sequence[str]) -> Iterator[Path]:
+    """What is sent of a folder below the root, parents first, in an order that depends on names alone."""
+    for path in sorted(folder.iterdir()):
+        inside = path.relative_to(root).as_posix()
+        if any(fnmatchcase(path.name, pattern) or fnmatchcase(inside, pattern) for pattern in exclude):
+            continue
+        yield path
+        if path.is_dir() and not path.is_symlink():
+            yield from _walk(root, path, exclude)
+
+
+def _add(archive: tarfile.TarFile, root: Path, path: Path, status: os.stat_result) -> None:
     member = tarfile.TarInfo(path.relative_to(root).as_posix())
     member.mode = stat.S_IMODE(status.st_mode) & 0o755 | 0o600
     if stat.S_ISLNK(status.st_mode):
@@ -127,7 +122,6 @@ def _add(archive: tarfile.TarFile, root: Path, path: Path, room: _Room) -> None:
         member.type = tarfile.DIRTYPE
         archive.addfile(member)
     elif stat.S_ISREG(status.st_mode):
-        room.take(path, status.st_size)
         content = path.read_bytes()  # at once, since a log may grow while it is read
         member.size = len(content)
         archive.addfile(member, io.BytesIO(content))
