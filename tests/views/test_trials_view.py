@@ -2,7 +2,8 @@
 
 from decisions.fakes import failed, history_of, problem_of, ran, space_of, trial
 from trimtuner.problem.history import Measurement, Outcome
-from trimtuner.views.trials import counts_by_state, rows, timeline, told_metrics
+from trimtuner.views.timeline import counts_by_state, timeline
+from trimtuner.views.trials import rows, told_metrics
 from views.showing import attempt, subject_of
 
 SPACE = space_of(4, prices=[1.0] * 4)

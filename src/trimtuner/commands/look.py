@@ -25,12 +25,22 @@ from trimtuner.study.study import Study
 from trimtuner.tuning import tuner
 from trimtuner.tuning.front import KEPT, Front, price_sought
 from trimtuner.tuning.recommendation import Estimate, Recommendation
-from trimtuner.views.progress import progress
-from trimtuner.views.spend import spend
-from trimtuner.views.tables import trials_table
-from trimtuner.views.terminal import Signs, money_lines, money_words, progress_line, signs_for, timeline_lines
-from trimtuner.views.trials import rows, timeline, told_metrics
-from trimtuner.views.words import configuration, count_of, metric, number, share, usd, value_text, words_instead
+from trimtuner.views.progress import progress, progress_line
+from trimtuner.views.spend import money_lines, money_words, spend
+from trimtuner.views.timeline import timeline, timeline_lines
+from trimtuner.views.trials import rows, told_metrics, trials_table
+from trimtuner.views.words import (
+    Signs,
+    configuration,
+    count_of,
+    metric,
+    number,
+    share,
+    signs_for,
+    usd,
+    value_text,
+    words_instead,
+)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""View 3: how good the recommendation was, against the money and the time that had been spent by then."""
+"""How good the recommendation was, against the money and the time that had been spent by then."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ import numpy as np
 from trimtuner.decisions.belief import Belief
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.pool import Key
+from trimtuner.problem.problem import Goal
 from trimtuner.state import StudyState
-from trimtuner.views.words import seconds, usd
+from trimtuner.views.blocks import Block, Drawn, Folded, Picture, TextTable, View, named_pictures
+from trimtuner.views.drawing.chart import Chart, across, time_unit, unit_of, up
+from trimtuner.views.words import BLOCKS, Signs, chance, changed, configuration, metric, seconds, usd
+
+_LETTERS = 40  # of the line in a terminal
+_MARKS = (("dot change likely", "another configuration"), ("dot change unlikely", "one unlikely to meet the limits"))
 
 
 @dataclass(frozen=True)
-class Moment:
+class ProgressPoint:
     """What was recommended from here on, and what is believed of it now."""
 
     usd: float  # spent by then
@@ -35,22 +41,22 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Progress:
-    """The moments in order; the last is now."""
+class ProgressView:
+    """What was recommended from when on, in order; the last is now."""
 
-    moments: tuple[Moment, ...]
+    points: tuple[ProgressPoint, ...]
 
     @property
     def changes(self) -> int:
         """How often another configuration was recommended."""
-        return sum(moment.is_change for moment in self.moments[1:])
+        return sum(point.is_change for point in self.points[1:])
 
 
-def progress(subject: StudyState) -> Progress:
-    """The view."""
+def progress(subject: StudyState) -> ProgressView:
+    """What was recommended when, each judged by what is known now."""
     belief = subject.belief
     if belief is None or subject.recommendation is None:
-        return Progress(())
+        return ProgressView(())
     found = [(trial.number, *trial.recommended) for trial in subject.trials if trial.recommended is not None]
     recommendation = subject.recommendation
     found = found or _best_measured(subject, belief)
@@ -61,7 +67,7 @@ def progress(subject: StudyState) -> Progress:
     left = {key_of(dict(config)): dict(config) for _, config, _ in found if dict(config) not in belief.pool}
     outside = belief.elsewhere(list(left.values())) if left else belief
     judged: dict[tuple[Key, float], tuple[float, float]] = {}
-    moments: list[Moment] = []
+    points: list[ProgressPoint] = []
     for number, config, fraction in found:
         if fraction not in belief.problem.target_fractions:
             continue  # another method's, which aimed at another share of the data
@@ -69,9 +75,9 @@ def progress(subject: StudyState) -> Progress:
         if key not in judged:
             judged[key] = _judged(outside if key[0] in left else belief, dict(config), fraction)
         usd, seconds = at.asking(number)
-        is_change = not moments or dict(moments[-1].config) != dict(config)
-        moments.append(Moment(usd, seconds, number, dict(config), *judged[key], is_change))
-    return Progress(tuple(moments))
+        is_change = not points or dict(points[-1].config) != dict(config)
+        points.append(ProgressPoint(usd, seconds, number, dict(config), *judged[key], is_change))
+    return ProgressView(tuple(points))
 
 
 def _best_measured(subject: StudyState, belief: Belief) -> list[tuple[int, Mapping[str, Value], float]]:
@@ -120,3 +126,101 @@ class _Clock:
             return sum(one.cost for one in before), sum(one.time or 0.0 for one in before)
         at = self._asked.get(number, self._now)
         return self._paid[bisect_right(self._ends, at)], max(at - self._begin, 0.0)
+
+
+def progress_line(view: ProgressView, goal: Goal, signs: Signs = BLOCKS) -> str:
+    """The quality of what was recommended, from the first cent to the last."""
+    if not view.points:
+        return "nothing was recommended yet"
+    values = _resampled(view)
+    low, high = min(values), max(values)
+    top = len(signs.levels) - 1
+    heights = [round(top * (one - low) / (high - low)) if high > low else top for one in values]
+    line = "".join(signs.levels[height] for height in heights)
+    last = view.points[-1]
+    span = " to ".join(dict.fromkeys(metric(goal.metric, end) for end in (low, high)))
+    now = metric(goal.metric, last.goal)
+    return f"{goal.metric} [{line}] {span} over {last.after}; now {now}, {changed(view.changes)}"
+
+
+def _resampled(view: ProgressView) -> list[float]:
+    """The value at even steps of money; where nothing was paid, of points."""
+    last = view.points[-1]
+    if last.usd <= 0:
+        return [point.goal for point in view.points][-_LETTERS:]
+    values, at = [], 0
+    for step in range(_LETTERS):
+        paid = last.usd * (step + 1) / _LETTERS
+        while at + 1 < len(view.points) and view.points[at + 1].usd <= paid:
+            at += 1
+        values.append(view.points[at].goal)
+    return values
+
+
+def _blocks(subject: StudyState) -> list[Block]:
+    view, goal = progress(subject), subject.problem.goal
+    if not view.points:
+        return [subject.why_no_model or ""]
+    now = view.points[-1]
+    lead = (
+        f"Now {goal.metric} {metric(goal.metric, now.goal)} after {now.after}; the recommendation "
+        f"{changed(view.changes)}. Each value is what is known now of what was recommended then."
+    )
+    pictures: list[Block] = [Picture(_over_time(view, goal), _MARKS, name=None if now.usd else "progress")]
+    if now.usd:
+        pictures = [Picture(_over_money(view, goal), _MARKS, name="progress"), Folded("Against time", pictures)]
+    return [Drawn([lead, *pictures], [progress_line(view, goal)]), Folded("The changes", [_changes(view, goal)])]
+
+
+VIEW = View("progress", "What the money bought", "model", _blocks, in_notebook=named_pictures(_blocks))
+
+
+def _changes(view: ProgressView, goal: Goal) -> TextTable:
+    """The moments when the recommendation changed, by money, or by time where none was spent."""
+    has_cost = any(one.usd for one in view.points)
+    lines = [
+        [
+            str(one.trial),
+            usd(one.usd) if has_cost else seconds(one.seconds),
+            metric(goal.metric, one.goal),
+            chance(one.chance),
+            configuration(one.config),
+        ]
+        for one in view.points
+        if one.is_change
+    ]
+    return TextTable(["from trial", "spent" if has_cost else "after", goal.metric, "P(limits)", "configuration"], lines)
+
+
+def _over_money(view: ProgressView, goal: Goal) -> str:
+    """The recommendation's quality against USD."""
+    return _picture(view, goal, [point.usd for point in view.points], "USD spent", "against the money spent")
+
+
+def _over_time(view: ProgressView, goal: Goal) -> str:
+    """The recommendation's quality against time."""
+    unit, name = time_unit(max((point.seconds for point in view.points), default=1.0))
+    at = [point.seconds / unit for point in view.points]
+    return _picture(view, goal, at, f"{name} since the first trial", "against the time passed")
+
+
+def _picture(view: ProgressView, goal: Goal, at: list[float], x_label: str, name: str) -> str:
+    values = [point.goal for point in view.points]
+    chart = Chart(
+        across([0.0, *at]),
+        up(values, height=280, from_zero=0.2),
+        x_label,
+        f"{goal.metric}{unit_of(goal.metric)}, as known now",
+        f"{goal.metric} of what was recommended, {name}",
+        height=280,
+    )
+    chart.steps(list(zip(at, values, strict=True)), "series0")
+    for place, point in zip(at, view.points, strict=True):
+        if point.is_change:
+            kind = "likely" if point.chance >= 0.5 else "unlikely"
+            told = (
+                f"from trial {point.trial}, after {point.after}: {configuration(point.config)}; {goal.metric} "
+                f"{metric(goal.metric, point.goal)}, P(limits) {chance(point.chance)}"
+            )
+            chart.dot(place, point.goal, f"change {kind}", told)
+    return chart.svg()

@@ -1,13 +1,20 @@
-"""View 1: the money. Spent, reserved, left; and when it will be over at the present pace."""
+"""The money: spent, reserved, left; and when it will be over at the present pace."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from trimtuner.state import Money, StudyState
-from trimtuner.views.words import seconds
+from trimtuner.views.blocks import Block, Drawn, Facts, Picture, View
+from trimtuner.views.drawing.chart import RIGHT, WIDTH, Chart, across, drawn, time_unit, up
+from trimtuner.views.drawing.svg import element, text, title
+from trimtuner.views.words import BLOCKS, Signs, seconds, usd
 
 _RECENT = 10  # ended trials that tell the pace
+_STEPS_DRAWN = 600
+_NEAR = 4.0  # times what is spent: a cap farther away would press the line to the ground
+_LETTERS = 40  # of the bar in a terminal
+_PARTS = (("part spent", "spent"), ("part reserved", "reserved for running trials"), ("part left", "left"))
 
 
 @dataclass(frozen=True)
@@ -37,20 +44,14 @@ class Spend:
     def end(self) -> tuple[float, float] | None:
         """Seconds and USD at the end that is forecast; nothing where none is."""
         found = self.forecast
-        if (
-            self.is_at_rest
-            or not self.mean_usd
-            or found.trials_left is None
-            or found.trials_left < 1
-            or not found.seconds_left
-        ):
+        if self.is_at_rest or not self.mean_usd or not found.seconds_left or (found.trials_left or 0.0) < 1:
             return None
         at, paid = self.steps[-1]
-        return at + found.seconds_left, paid + found.trials_left * self.mean_usd
+        return at + found.seconds_left, paid + (found.trials_left or 0.0) * self.mean_usd
 
 
 def spend(subject: StudyState) -> Spend:
-    """The view."""
+    """The money of a study and its pace."""
     recent = subject.history.outcomes[-_RECENT:]
     mean_usd = sum(outcome.cost for outcome in recent) / len(recent) if recent else None
     return Spend(
@@ -81,19 +82,44 @@ def forecast_text(view: Spend) -> str:
     return f"At the pace of the last trials, {ends} after about {found.trials_left:,.0f} more{soon}."
 
 
+def money_bar(view: Spend, signs: Signs = BLOCKS) -> str:
+    """Spent, reserved and left as a bar, with the numbers behind it."""
+    money = view.money
+    if money.budget is None:
+        return money_words(view)
+    spent = min(round(_LETTERS * money.spent / money.budget), _LETTERS) if money.budget else _LETTERS
+    reserved = min(round(_LETTERS * money.reserved / money.budget), _LETTERS - spent) if money.budget else 0
+    bar = signs.full * spent + signs.half * reserved + signs.empty * (_LETTERS - spent - reserved)
+    return f"[{bar}] {money_words(view)}"
+
+
+def money_words(view: Spend) -> str:
+    """Spent, reserved and left; where nothing has a price, the time that trials took."""
+    money = view.money
+    if not view.counts_money:
+        return f"no prices are known, so no money is counted; trials took {seconds(view.seconds)}"
+    left = "no budget" if money.budget is None else f"{usd(money.left or 0.0)} left of {usd(money.budget)}"
+    return f"{usd(money.spent)} spent, {usd(money.reserved)} reserved, {left}"
+
+
+def money_lines(view: Spend, signs: Signs = BLOCKS) -> list[str]:
+    """The bar, and when it will be over."""
+    return [money_bar(view, signs), forecast_text(view)]
+
+
 def _steps(subject: StudyState) -> tuple[tuple[float, float], ...]:
     ended = sorted((one.ended_at, one.charge) for one in subject.attempts if one.ended_at is not None and one.charge)
     if subject.attempts:
         begin = min(one.asked_at for one in subject.attempts)
-        moments = [(at - begin, usd) for at, usd in ended if usd is not None]
+        moments = [(at - begin, charge) for at, charge in ended if charge is not None]
     else:  # in memory: one trial after the other
         clock, moments = 0.0, []
         for outcome in subject.history.outcomes:
             clock += outcome.time or 0.0
             moments.append((clock, outcome.cost))
     total, steps = 0.0, [(0.0, 0.0)]
-    for at, usd in moments:
-        total += usd
+    for at, charge in moments:
+        total += charge
         steps.append((at, total))
     return tuple(steps)
 
@@ -123,3 +149,80 @@ def _seconds_between_ends(subject: StudyState) -> float | None:
         return (ends[-1] - ends[0]) / (len(ends) - 1)
     times = [outcome.time for outcome in subject.history.outcomes[-_RECENT:] if outcome.time is not None]
     return sum(times) / len(times) if times and not subject.attempts else None
+
+
+def _blocks(subject: StudyState) -> list[Block]:
+    view = spend(subject)
+    has_steps = view.money.spent > 0 and len(view.steps) > 1
+    bar = Picture(_bar(view), _PARTS, name=None if has_steps else "spend")
+    money = Drawn([Facts(_facts(view)), *([bar] if view.counts_money else [])], [money_bar(view)])
+    told = "Each step is a trial that ended and was charged"
+    told = f"{told}; the dashed line goes on at the present pace." if view.end is not None else f"{told}."
+    over_time = [Picture(_over_time(view), caption=told, name="spend")] if has_steps else []
+    return [money, forecast_text(view), *over_time]
+
+
+def _in_notebook(subject: StudyState) -> list[Block]:
+    view = spend(subject)
+    return [f"{money_bar(view)}; {view.ended} trials ended, {view.running} running"]
+
+
+VIEW = View(
+    "spend", "Spend", "facts", _blocks, in_notebook=_in_notebook, nothing="No prices are known, so no money is counted."
+)
+
+
+def _facts(view: Spend) -> dict[str, str]:
+    money = view.money
+    named = {"time in trials": seconds(view.seconds)}
+    if view.counts_money:
+        named = {"spent": usd(money.spent), "reserved": usd(money.reserved)}
+    if money.left is not None and money.budget is not None:
+        named |= {"left": usd(money.left), "budget": usd(money.budget)}
+    named |= {"trials ended": f"{view.ended:,}", "running": str(view.running)}
+    if view.mean_usd is not None and view.counts_money:
+        named["a trial, lately"] = usd(view.mean_usd)
+    return named
+
+
+def _bar(view: Spend) -> str:
+    """Spent, reserved and left, as parts of the budget."""
+    money = view.money
+    whole = money.budget or money.spent + money.reserved or 1.0
+    room, top, height = WIDTH - 2.0 * RIGHT, 4.0, 26.0
+    parts, at = [], float(RIGHT)
+    for amount, kind in ((money.spent, "spent"), (money.reserved, "reserved"), (money.left or 0.0, "left")):
+        width = room * min(amount / whole, 1.0)
+        words = title(f"{usd(amount)} {kind}")
+        parts.append(element("rect", words, x=at, y=top, width=width, height=height, class_=f"part {kind}"))
+        at += width
+    cap = usd(money.budget) if money.budget is not None else "no budget"
+    parts.append(text("0", RIGHT, top + height + 14, "tick", "middle"))
+    parts.append(text(cap, WIDTH - RIGHT, top + height + 14, "tick", "end"))
+    return drawn(WIDTH, 52, f"{usd(money.spent)} spent, {usd(money.reserved)} reserved, of {cap}", "".join(parts))
+
+
+def _over_time(view: Spend) -> str:
+    """The money spent as time passed, on to the end that is forecast, with the cap where it is near."""
+    ends = [] if view.end is None else [view.end]
+    unit, name = time_unit(max(at for at, _ in (*view.steps, *ends)))
+    every = -(-len(view.steps) // _STEPS_DRAWN)
+    spent = [(at / unit, paid) for at, paid in (*view.steps[:-1:every], view.steps[-1])]
+    ahead = [spent[-1], *((at / unit, paid) for at, paid in ends)]
+    most = max(paid for _, paid in (*spent, *ahead))
+    budget = view.money.budget
+    is_near = budget is not None and budget <= _NEAR * most
+    top = [most, *([budget] if is_near and budget is not None else [])]
+    chart = Chart(
+        across([at for at, _ in (*spent, *ahead)]),
+        up([0.0, *top], height=240),
+        f"{name} since the first trial",
+        "USD spent",
+        "Money spent over time",
+        height=240,
+    )
+    if is_near and budget is not None:
+        chart.level(budget, "limit", f"budget {usd(budget)}")
+    chart.steps(spent, "spent")
+    chart.line(ahead, "spent forecast")
+    return chart.svg()

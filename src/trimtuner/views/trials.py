@@ -1,10 +1,10 @@
-"""Views 7 and 8: every trial. When and on which machines it ran, how it ended, what it measured and what it cost."""
+"""Every trial: its configuration, how it ended, what it measured and what it cost; each with its log and snapshots."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 from trimtuner.problem.expressions import Value
@@ -12,31 +12,25 @@ from trimtuner.problem.history import Measurement, Outcome, Trial
 from trimtuner.problem.problem import Problem
 from trimtuner.records import Attempt
 from trimtuner.state import StudyState
-from trimtuner.views.words import machines
+from trimtuner.views.blocks import Block, Drawn, Html, TextTable, View, html_of
+from trimtuner.views.timeline import DONE, state_of_open
+from trimtuner.views.words import configuration, count_of, metric, number, seconds, share, usd
 
-RUNNING, DONE = "running", "ok"
-UNWATCHED = "unwatched"  # its run is gone; it goes on until its time-out, or until another run takes it over
-UNCOLLECTED = "uncollected"  # its run is gone and its time-out has passed: the next run will tell how it ended
+ROWS_AT_FIRST = 200  # on the page, where the others come when they are asked for
+_ROWS_IN_REPORT = 1_000
+_ROWS_IN_WORDS = 20
+_OTHER_COLUMNS = 6  # than the metrics
 
-
-@dataclass(frozen=True)
-class Bar:
-    """One attempt at a trial, from its start to its end. Seconds are since the first trial was asked."""
-
-    trial: int
-    attempt: int
-    begin: float
-    end: float
-    is_running: bool
-    machines: str | None
-    market: str | None
-    state: str  # ok, running (or unwatched, uncollected), or the kind of failure
-    usd: float  # charged; of one under way, what is reserved
+_FILTER = (
+    "<p class='controls'><label>Filter <input type='search' data-filter placeholder='words, such as oom spot'></label> "
+    "<span data-count aria-live='polite'></span></p>"
+)
+_HOW = "Open a row (click, or Enter) for its metrics, snapshots and log; a column's name sorts by it."
 
 
 @dataclass(frozen=True)
 class Row:
-    """One trial."""
+    """One trial: what was asked, and how it went."""
 
     trial: int
     origin: str
@@ -57,69 +51,11 @@ def told_metrics(subject: StudyState) -> tuple[str, ...]:
     return subject.problem.reported_metrics
 
 
-def timeline(subject: StudyState) -> tuple[Bar, ...]:
-    """View 7."""
-    trials = {trial.number: trial for trial in subject.trials}
-    if not subject.attempts:
-        return tuple(_bars_of_memory(subject))
-    begin = min(one.asked_at for one in subject.attempts)
-    return tuple(_bar(subject, trials[one.trial], one, begin) for one in subject.attempts if one.trial in trials)
-
-
-def counts_by_state(bars: tuple[Bar, ...]) -> dict[str, int]:
-    """How many attempts are in each state, the most frequent first."""
-    return dict(Counter(bar.state for bar in bars).most_common())
-
-
 def rows(subject: StudyState) -> tuple[Row, ...]:
-    """View 8."""
+    """Every trial, in the order of their numbers."""
     outcomes = {outcome.trial.number: outcome for outcome in subject.history.outcomes}
     last = {one.trial: one for one in subject.attempts}
     return tuple(_row(subject, trial, outcomes.get(trial.number), last.get(trial.number)) for trial in subject.trials)
-
-
-def _bar(subject: StudyState, trial: Trial, one: Attempt, begin: float) -> Bar:
-    is_running = one.ended_at is None
-    start = one.started_at or one.asked_at
-    end = _due(subject, one) if one.ended_at is None else one.ended_at
-    return Bar(
-        trial=one.trial,
-        attempt=one.attempt,
-        begin=max(start - begin, 0.0),
-        end=max(end - begin, start - begin, 0.0),
-        is_running=is_running,
-        machines=machines(trial.config),
-        market=_market(trial),
-        state=_state_of_open(subject, one) if is_running else one.failed or DONE,
-        usd=one.reserve if one.charge is None else one.charge,
-    )
-
-
-def _state_of_open(subject: StudyState, one: Attempt | None) -> str:
-    if one is None or one.trial not in subject.unwatched:
-        return RUNNING
-    return UNCOLLECTED if _due(subject, one) < subject.now else UNWATCHED
-
-
-def _due(subject: StudyState, one: Attempt) -> float:
-    """Until when an attempt that nobody saw the end of can have run: until now, or to its limit."""
-    limit = subject.problem.trial_limit
-    if limit is None or one.trial not in subject.unwatched:
-        return subject.now
-    return min(subject.now, (one.started_at or one.asked_at) + limit)
-
-
-def _bars_of_memory(subject: StudyState) -> list[Bar]:
-    """One trial after the other, since nobody wrote down when."""
-    clock, bars = 0.0, []
-    for outcome in subject.history.outcomes:
-        end, trial = clock + (outcome.time or 0.0), outcome.trial
-        state = outcome.failure or DONE
-        bars.append(
-            Bar(trial.number, 1, clock, end, False, machines(trial.config), _market(trial), state, outcome.cost)
-        )
-        clock = end
-    return bars
 
 
 def broken_limits(problem: Problem, outcome: Outcome) -> tuple[str, ...]:
@@ -146,7 +82,7 @@ def _row(subject: StudyState, trial: Trial, outcome: Outcome | None, last: Attem
         origin=trial.origin,
         config=dict(trial.config),
         fraction=trial.fraction,
-        state=_state_of_open(subject, last) if outcome is None else outcome.failure or DONE,
+        state=state_of_open(subject, last) if outcome is None else outcome.failure or DONE,
         cost=None if outcome is None else outcome.cost,
         time=None if outcome is None else outcome.time,
         metrics={} if final is None else dict(final.metrics),
@@ -164,6 +100,113 @@ def state_words(row: Row) -> str:
     return f"{row.state}{broken}{again}"
 
 
-def _market(trial: Trial) -> str | None:
-    found = trial.config.get("market")
-    return None if found is None else str(found)
+def trials_table(metrics: Sequence[str], shown: Sequence[Row]) -> TextTable:
+    """Trials in one line each; without a column of costs where nothing cost anything."""
+    has_cost = any(row.cost for row in shown)
+    lines = [
+        [
+            str(row.trial),
+            share(row.fraction),
+            *(number(row.metrics.get(name)) for name in metrics),
+            *(["-" if row.cost is None else usd(row.cost)] if has_cost else []),
+            "-" if row.time is None else seconds(row.time),
+            state_words(row),
+            configuration(row.config),
+        ]
+        for row in shown
+    ]
+    return TextTable(
+        ["trial", "data", *metrics, *(["cost"] if has_cost else []), "time", "state", "configuration"], lines
+    )
+
+
+def _blocks(subject: StudyState) -> list[Block]:
+    """The newest trials; what a row opens to is asked for when it is opened."""
+    found = newest_first(subject)
+    if not found:
+        return ["No trials yet."]
+    more = ""
+    if len(found) > ROWS_AT_FIRST:
+        words = f"The newest {ROWS_AT_FIRST} of {len(found):,} trials."
+        more = f"<p class='more' data-rows='{len(found)}'>{words} <button type='button' data-more>Show all</button></p>"
+    body = table_rows(subject, found[:ROWS_AT_FIRST])
+    last = f" The last {_ROWS_IN_WORDS}:" if len(found) > _ROWS_IN_WORDS else ""
+    words = f"{count_of(len(found), 'trial')}.{last}"
+    written = trials_table(told_metrics(subject), found[:_ROWS_IN_WORDS])
+    return [Drawn([_HOW, Html(f"{_FILTER}{_table_html(subject, body)}{more}")], [words, written])]
+
+
+def _in_report(subject: StudyState) -> list[Block]:
+    """The trials with all that their rows open to, for a page that can ask nobody."""
+    found = newest_first(subject)
+    if not found:
+        return ["No trials yet."]
+    metrics = told_metrics(subject)
+    body = "".join(f"{_row_html(metrics, row)}{_opened(metrics, trial_detail(row))}" for row in found[:_ROWS_IN_REPORT])
+    left_out = f"The newest {_ROWS_IN_REPORT:,} of {len(found):,} trials; 'trimtuner export' gives all."
+    return [_HOW, Html(f"{_FILTER}{_table_html(subject, body)}"), left_out if len(found) > _ROWS_IN_REPORT else ""]
+
+
+VIEW = View("trials", "Trials", "facts", _blocks, in_report=_in_report, is_drawn=False)
+
+
+def newest_first(subject: StudyState) -> tuple[Row, ...]:
+    """Every trial, the last one first."""
+    return tuple(reversed(rows(subject)))
+
+
+def table_rows(subject: StudyState, shown: Iterable[Row]) -> str:
+    """Rows, each with an empty one behind it for what it opens to."""
+    metrics = told_metrics(subject)
+    return "".join(f"{_row_html(metrics, row)}{_opened(metrics, '')}" for row in shown)
+
+
+def trial_detail(row: Row) -> str:
+    """What a row opens to; the log is put in by the page."""
+    ended = count_of(row.attempts, "attempt")
+    broken = f", breaks {' and '.join(row.breaks)}" if row.breaks else ""
+    blocks: list[Block] = [f"{row.state}{broken}; {ended}; asked by: {row.origin}"]
+    if row.metrics:
+        lines = [(name, metric(name, one)) for name, one in row.metrics.items()]
+        blocks.append(TextTable(("metric", "value"), lines))
+    if row.snapshots:
+        lines = [
+            (share(fraction), ", ".join(f"{name} {metric(name, one)}" for name, one in found.items()))
+            for fraction, found in row.snapshots
+        ]
+        blocks += ["Snapshots", TextTable(("data", "metrics"), lines)]
+    if row.log is not None:
+        blocks += ["Log", Html("<pre class='log' data-log tabindex='0'></pre>")]
+    return html_of(blocks)
+
+
+def _table_html(subject: StudyState, body: str) -> str:
+    heads = ("trial", "data", *told_metrics(subject), "cost", "time", "state", "configuration")
+    head = "".join(f"<th scope='col'><button type='button' data-sort>{escape(one)}</button></th>" for one in heads)
+    return (
+        f"<div class='scroll'><table class='trials'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _row_html(metrics: tuple[str, ...], row: Row) -> str:
+    cells = (
+        (str(row.trial), row.trial),
+        (share(row.fraction), row.fraction),
+        *((number(row.metrics.get(name)), row.metrics.get(name)) for name in metrics),
+        ("-" if not row.cost else usd(row.cost), row.cost),
+        ("-" if row.time is None else seconds(row.time), row.time),
+        (state_words(row), None),
+        (configuration(row.config), None),
+    )
+    written = "".join(_cell_html(words, value) for words, value in cells)
+    return f"<tr data-trial='{row.trial}' tabindex='0' aria-expanded='false'>{written}</tr>"
+
+
+def _cell_html(words: str, value: float | None) -> str:
+    """With the number to sort by, where the words are none."""
+    by = "" if value is None else f" data-value='{value!r}'"
+    return f"<td{by}>{escape(words)}</td>"
+
+
+def _opened(metrics: tuple[str, ...], content: str) -> str:
+    return f"<tr class='detail' hidden><td colspan='{_OTHER_COLUMNS + len(metrics)}'>{content}</td></tr>"

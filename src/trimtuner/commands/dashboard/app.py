@@ -18,9 +18,9 @@ from trimtuner.commands.dashboard.pages import home_page, stop_form, studies_tab
 from trimtuner.commands.dashboard.renderer import Renderer, Shown, goal_of
 from trimtuner.errors import TrimTunerError
 from trimtuner.jobs.studies import JobStudy
-from trimtuner.views.catalogue import VIEWS
+from trimtuner.views import every
 from trimtuner.views.document import asset
-from trimtuner.views.trial_table import newest_first, table_rows, trial_detail
+from trimtuner.views.trials import newest_first, table_rows, trial_detail
 from trimtuner.views.words import count_of
 
 _ROWS_AT_ONCE = 250
@@ -119,7 +119,7 @@ class Dashboard:
         """Which version of each view there is."""
         await run_in_threadpool(self._renderer.refresh, shown)
         states = {}
-        for view in VIEWS:
+        for view in every.VIEWS:
             rendered = shown.rendered.get(view.effort)
             states[view.name] = None if rendered is None else rendered.state
         said = count_of(shown.runs, "run") if shown.runs else "no run"

@@ -8,7 +8,7 @@ from html import escape
 from trimtuner.commands.dashboard.renderer import Shown
 from trimtuner.errors import TrimTunerError
 from trimtuner.records import Status
-from trimtuner.views.catalogue import VIEWS
+from trimtuner.views import every
 from trimtuner.views.document import navigation, section
 from trimtuner.views.words import usd
 
@@ -32,11 +32,11 @@ def studies_table(studies: Sequence[Shown]) -> str:
 def study_page(shown: Shown, number: int, back: str, stop: str) -> str:
     """One study: a place for each view, filled as they are made."""
     words = escape(shown.trouble or "being read")
-    sections = "".join(section(view, f'<p class="stale">{words}</p>') for view in VIEWS)
+    sections = "".join(section(view, f'<p class="stale">{words}</p>') for view in every.VIEWS)
     body = (
         f'<header class="top"><p class="sub">{back}</p><h1>{escape(shown.name)}</h1>'
         '<p class="sub" id="goal"></p><p class="sub" id="state" role="status">connecting</p>'
-        f'{stop}{navigation(VIEWS)}</header><main id="study" data-number="{number:d}">{sections}</main>'
+        f'{stop}{navigation()}</header><main id="study" data-number="{number:d}">{sections}</main>'
     )
     return _page(shown.name, body)
 

@@ -17,9 +17,9 @@ from trimtuner.jobs.studies import JobStudy
 from trimtuner.jobs.subjects import Watched
 from trimtuner.models.gaussian_process import GaussianProcess
 from trimtuner.state import StudyState
-from trimtuner.views.catalogue import EFFORTS, VIEWS, Effort
+from trimtuner.views import every
+from trimtuner.views.blocks import EFFORTS, Effort, html_of
 from trimtuner.views.document import goal_text
-from trimtuner.views.markup import sentences
 from trimtuner.views.words import words_instead
 
 # After its work it rests so many times as long, so that a study that runs on this machine is not slowed.
@@ -138,7 +138,7 @@ def _facts(shown: Shown, watched: Watched, state: str) -> Rendered:
 
 def _instead(effort: Effort, words: str) -> dict[str, str]:
     """The same words in the place of every view of that effort."""
-    return {view.name: sentences(words) for view in VIEWS if view.effort == effort}
+    return {view.name: html_of([words]) for view in every.VIEWS if view.effort == effort}
 
 
 def goal_of(shown: Shown) -> str:
@@ -147,7 +147,7 @@ def goal_of(shown: Shown) -> str:
 
 
 def _html(subject: StudyState, effort: Effort) -> dict[str, str]:
-    return {view.name: view.html(subject) for view in VIEWS if view.effort == effort}
+    return {view.name: view.html(subject) for view in every.VIEWS if view.effort == effort}
 
 
 def _take(shown: Shown, effort: Effort, done: Rendered) -> None:

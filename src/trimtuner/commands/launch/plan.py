@@ -125,7 +125,7 @@ def _story(look: Look, recommendation: Recommendation, rented: Machines | None) 
 
 
 def _expected(recommendation: Recommendation) -> dict[str, str]:
-    return {name: estimate(name, (one.mean, one.low, one.high)) for name, one in recommendation.estimates.items()}
+    return {name: estimate(name, one) for name, one in recommendation.estimates.items()}
 
 
 def _machine_lines(recommendation: Recommendation, rented: Machines | None) -> list[str]:

@@ -31,7 +31,7 @@ class Chart:
     notes: list[str] = field(default_factory=list)  # words that nothing covers
 
     def line(self, points: list[tuple[float, float]], class_: str) -> None:
-        """From point to point."""
+        """A line from point to point."""
         if len(points) > 1:
             self.marks.append(element("path", d=path_of(self._placed(points)), class_=f"line {class_}"))
 
@@ -84,7 +84,7 @@ class Chart:
         self.notes.append(text(told, self.width - RIGHT - 4, at - 5, f"note {class_}", "end"))
 
     def svg(self) -> str:
-        """The picture."""
+        """The picture with its axes, marks and notes."""
         return drawn(self.width, self.height, self.name, self._grid() + "".join([*self.marks, *self.notes]))
 
     def _placed(self, points: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -136,6 +136,14 @@ def up(values: list[float], kind: Kind = "linear", height: int = HEIGHT, from_ze
 def unit_of(name: str) -> str:
     """The unit of a metric, to be put behind its name."""
     return {COST: " (USD)", TIME: " (s)"}.get(name, "")
+
+
+def time_unit(longest: float) -> tuple[float, str]:
+    """Seconds of the unit that suits so long a time, and its name."""
+    for unit, name in ((86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if longest >= 2 * unit:
+            return unit, name
+    return 1.0, "seconds"
 
 
 def cut(words: str, most: int) -> str:

@@ -31,7 +31,7 @@ class Scale:
         return math.log10(max(value, 1e-300)) if self.kind == "log" else value
 
     def ticks(self, about: int = 5) -> list[float]:
-        """Round numbers."""
+        """About so many round numbers on the axis, rising."""
         return (
             _log_ticks(self.low, self.high, about) if self.kind == "log" else _linear_ticks(self.low, self.high, about)
         )
@@ -56,13 +56,8 @@ def scale_for(
 
 def kind_for(values: Sequence[float], times: float = 30.0) -> Kind:
     """A logarithmic axis where positive values spread by more than so many times, else a plain one."""
-    return "log" if is_wide(values, times) else "linear"
-
-
-def is_wide(values: Sequence[float], times: float = 30.0) -> bool:
-    """Whether positive values spread so far that only a logarithmic axis shows them all."""
-    positive = [value for value in values if value > 0 and math.isfinite(value)]
-    return len(positive) == len(values) and bool(positive) and max(positive) > times * min(positive)
+    is_positive = bool(values) and all(value > 0 and math.isfinite(value) for value in values)
+    return "log" if is_positive and max(values) > times * min(values) else "linear"
 
 
 def tick_text(value: float, others: Sequence[float]) -> str:
