@@ -1,4 +1,4 @@
-"""The one list of views: what is in it is in the report, in Markdown, among the pictures, in a notebook and on the page."""
+"""The one list of views: what is in it is in report, Markdown, pictures and notebook, and on the page."""
 
 import base64
 import re
@@ -65,7 +65,7 @@ def test_a_view_in_the_list_is_in_the_markdown_without_what_is_drawn(subject):
 
 def test_a_view_in_the_list_can_be_had_as_a_picture(subject):
     assert [(figure.name, figure.drawing) for figure in figures(subject, "made-up")] == [("made-up", DRAWING)]
-    with pytest.raises(tt.InputError, match="pictures are .*trust, made-up"):
+    with pytest.raises(tt.InputError, match=r"pictures are .*trust, made-up"):
         figures(subject, "answer")
 
 

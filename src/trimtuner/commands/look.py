@@ -28,7 +28,7 @@ from trimtuner.tuning.recommendation import Estimate, Recommendation
 from trimtuner.views.progress import progress, progress_line
 from trimtuner.views.spend import money_lines, money_words, spend
 from trimtuner.views.timeline import timeline, timeline_lines
-from trimtuner.views.trials import rows, told_metrics, trials_table
+from trimtuner.views.trials import rows, trials_table
 from trimtuner.views.words import (
     Signs,
     configuration,
@@ -293,7 +293,7 @@ def trials_text(look: Look) -> str:
     found = rows(subject)
     if not found:
         return "no trials yet"
-    listed = trials_table(told_metrics(subject), found)
+    listed = trials_table(subject.problem.reported_metrics, found)
     return table_text(listed.heads, listed.lines)
 
 

@@ -132,9 +132,6 @@ def _in_notebook(subject: StudyState) -> list[Block]:
     return [subject.why_no_model or ""] if best is None else [Html(best._repr_html_())]
 
 
-VIEW = View("answer", "Recommendation", "model", _blocks, in_notebook=_in_notebook, is_drawn=False)
-
-
 def _table(best: Recommendation, view: Answers) -> TextTable:
     """What is recommended beside the runner-up."""
     columns = [best] if view.runner_up is None else [best, view.runner_up]
@@ -150,3 +147,6 @@ def _table(best: Recommendation, view: Answers) -> TextTable:
     lines += [[f"P({limit})", *(chance(one.feasible[limit]) for one in columns)] for limit in best.feasible]
     lines.append(["P(runs, all limits)", *(chance(one.chance_feasible) for one in columns)])
     return TextTable(["", word, view.beside][: len(columns) + 1], lines, "answer")
+
+
+VIEW = View("answer", "Recommendation", "model", _blocks, in_notebook=_in_notebook, is_drawn=False)

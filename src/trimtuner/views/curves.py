@@ -113,9 +113,6 @@ def _blocks(subject: StudyState) -> list[Block]:
     return [Drawn([lead, *pictures], [_table(view, subject.problem.space.fractions) for view in found])]
 
 
-VIEW = View("curves", "Learning curves", "model", _blocks)
-
-
 def _table(view: Curves, fractions: tuple[float, ...]) -> TextTable:
     """Of what is recommended, what is predicted and what was measured at each share of the data."""
     own = view.curves[0]
@@ -151,11 +148,10 @@ def _picture(view: Curves) -> str:
     offered = sorted({fraction for curve in view.curves for fraction, _ in curve.measured} | {max(fractions)})
     chart = Chart(
         across(fractions, "log"),
-        up(values, kind_for(values), height=300, from_zero=0.2),
+        up(values, 300, kind_for(values), from_zero=0.2),
         "share of the data",
         f"{view.metric}{unit_of(view.metric)}",
         f"{view.metric} over the share of the data, measured and predicted",
-        height=300,
         x_ticks=[(fraction, share(fraction)) for fraction in offered],
     )
     own = view.curves[0].band
@@ -167,3 +163,6 @@ def _picture(view: Curves) -> str:
             told = f"{configuration(curve.config)} on {share(fraction)}: {view.metric} {metric(view.metric, value)}"
             chart.dot(fraction, value, f"series{number} tested", told)
     return chart.svg()
+
+
+VIEW = View("curves", "Learning curves", "model", _blocks)

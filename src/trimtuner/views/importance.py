@@ -121,9 +121,6 @@ def _blocks(subject: StudyState) -> list[Block]:
     return [lead, said, Drawn([Picture(_picture(found), marks, name="importance")], [_table(found)])]
 
 
-VIEW = View("importance", "What matters", "model", _blocks)
-
-
 def _table(found: tuple[Importance, ...]) -> TextTable:
     """A line for each parameter, a column for each metric."""
     names = dict.fromkeys(name for one in found for name, _ in one.shares)
@@ -154,3 +151,6 @@ def _picture(view: tuple[Importance, ...]) -> str:
             y += line
         y += gap
     return drawn(WIDTH, height, "Share of the variation that each parameter explains", "".join(parts))
+
+
+VIEW = View("importance", "What matters", "model", _blocks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -26,7 +27,6 @@ class MachineCell:
     vm_count: int
     market: str
     chance: float  # that it runs and meets every limit
-    goal: float  # expected
     config: Mapping[str, Value]
     tested: int  # trials on these machines, at any share of the data
     is_recommended: bool
@@ -48,28 +48,16 @@ def machines(subject: StudyState) -> MachineMap | None:
     if belief is None or recommendation is None or "vm_type" not in recommendation.config:
         return None
     score = belief.worth_at_targets * belief.feasible_at_targets
-    order = np.lexsort((belief.feasible_at_targets, score))[
-        ::-1
-    ]  # the best first; where all are worth nothing, the likeliest
+    # The best first; where all are worth nothing, the likeliest.
+    order = np.lexsort((belief.feasible_at_targets, score))[::-1].tolist()
+    configs = {target: belief.pool.configuration(int(belief.targets.positions[target])) for target in order}
     best: dict[tuple[str, int, str], int] = {}
-    for target in order.tolist():
-        place = _machines_of(belief.pool.configuration(int(belief.targets.positions[target])), subject)
-        best.setdefault(place, target)
-    tested: dict[tuple[str, int, str], int] = {}
-    for trial in subject.trials:
-        place = _machines_of(trial.config, subject)
-        tested[place] = tested.get(place, 0) + 1
+    for target, config in configs.items():
+        best.setdefault(_machines_of(config, subject), target)
+    tested = Counter(_machines_of(trial.config, subject) for trial in subject.trials)
     own = _machines_of(recommendation.config, subject)
-    goal = belief.expected(belief.problem.goal.metric, belief.targets)
     cells = [
-        MachineCell(
-            *place,
-            chance=belief.feasible_at(target),
-            goal=float(goal[target]),
-            config=belief.pool.configuration(int(belief.targets.positions[target])),
-            tested=tested.get(place, 0),
-            is_recommended=place == own,
-        )
+        MachineCell(*place, belief.feasible_at(target), configs[target], tested[place], place == own)
         for place, target in best.items()
     ]
     return _arranged(cells, subject)
@@ -82,21 +70,12 @@ def _machines_of(config: Mapping[str, Value], subject: StudyState) -> tuple[str,
 
 
 def _arranged(cells: list[MachineCell], subject: StudyState) -> MachineMap:
-    cloud = subject.problem.space.cloud
-    types = tuple(dict.fromkeys(cell.vm_type for cell in cells)) if cloud is None else tuple(cloud.vms)
+    cloud, seen = subject.problem.space.cloud, dict.fromkeys(cell.vm_type for cell in cells)
+    types = tuple(seen) if cloud is None else tuple(kind for kind in cloud.vms if kind in seen)
     counts = tuple(sorted({cell.vm_count for cell in cells}))
     markets = tuple(sorted({cell.market for cell in cells}))
-    places = {(cell.vm_type, cell.vm_count, cell.market): cell for cell in cells}
-    ordered = (
-        places[(kind, count, market)]
-        for market in markets
-        for kind in types
-        for count in counts
-        if (kind, count, market) in places
-    )
-    return MachineMap(
-        tuple(kind for kind in types if any(c.vm_type == kind for c in cells)), counts, markets, tuple(ordered)
-    )
+    ordered = sorted(cells, key=lambda cell: (cell.market, types.index(cell.vm_type), cell.vm_count))
+    return MachineMap(types, counts, markets, tuple(ordered))
 
 
 def _blocks(subject: StudyState) -> list[Block]:
@@ -109,39 +88,29 @@ def _blocks(subject: StudyState) -> list[Block]:
     )
     written = (
         "The chance that the best configuration on so many machines of a type meets the limits; * is tested, < is "
+        "recommended."
     )
+    captions = [market.replace("_", " ") if len(view.markets) > 1 else "" for market in view.markets]
     pictures = [
-        Picture(
-            _picture(view, market),
-            caption=market.replace("_", " ") if len(view.markets) > 1 else "",
-            name=numbered("machines", market, place),
-        )
-        for place, market in enumerate(view.markets)
+        Picture(_picture(view, market), caption=caption, name=numbered("machines", market, place))
+        for place, (market, caption) in enumerate(zip(view.markets, captions, strict=True))
     ]
-    tables = [_table(view, market) for market in view.markets]
-    return [Drawn([lead, *pictures], [f"{written}recommended.", *tables])]
-
-
-VIEW = View("machines", "Machines", "model", _blocks, nothing=_NO_MACHINES)
+    return [Drawn([lead, *pictures], [written, *(_table(view, market) for market in view.markets)])]
 
 
 def _table(view: MachineMap, market: str) -> TextTable:
     """The chance for each VM type and count; ``*`` is tested, ``<`` is recommended."""
     cells = {(cell.vm_type, cell.vm_count): cell for cell in view.cells if cell.market == market}
-    lines = []
-    for vm_type in view.vm_types:
-        line = [vm_type]
-        for count in view.vm_counts:
-            cell = cells.get((vm_type, count))
-            marks = "" if cell is None else f"{' *' if cell.tested else ''}{' <' if cell.is_recommended else ''}"
-            line.append("" if cell is None else f"{chance(cell.chance)}{marks}")
-        lines.append(line)
+    words = {
+        place: f"{chance(cell.chance)}{' *' if cell.tested else ''}{' <' if cell.is_recommended else ''}"
+        for place, cell in cells.items()
+    }
+    lines = [[kind, *(words.get((kind, count), "") for count in view.vm_counts)] for kind in view.vm_types]
     return TextTable([market.replace("_", " "), *map(str, view.vm_counts)], lines)
 
 
 def _picture(view: MachineMap, market: str) -> str:
     """A cell for each VM type and count: its colour and its number are the chance of meeting the limits."""
-    cells = [cell for cell in view.cells if cell.market == market]
     names_width = max(room_for(view.vm_types, _NAME_LETTERS), 70.0)
     width = names_width + _CELL_WIDTH * len(view.vm_counts) + 8
     height = 40 + _CELL_HEIGHT * len(view.vm_types)
@@ -151,7 +120,7 @@ def _picture(view: MachineMap, market: str) -> str:
     for line, vm_type in enumerate(view.vm_types):
         name = cut(vm_type, _NAME_LETTERS)
         parts.append(text(name, names_width - 8, 34 + _CELL_HEIGHT * (line + 0.65), "tick", "end"))
-    for cell in cells:
+    for cell in (one for one in view.cells if one.market == market):
         left = names_width + _CELL_WIDTH * view.vm_counts.index(cell.vm_count)
         top = 34 + _CELL_HEIGHT * view.vm_types.index(cell.vm_type)
         parts.append(_cell_picture(cell, left, top))
@@ -171,3 +140,6 @@ def _cell_picture(cell: MachineCell, left: float, top: float) -> str:
     if cell.is_recommended:
         parts.append(element("rect", **square, class_="chosen"))
     return element("g", *parts)
+
+
+VIEW = View("machines", "Machines", "model", _blocks, nothing=_NO_MACHINES)

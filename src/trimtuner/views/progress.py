@@ -57,8 +57,8 @@ def progress(subject: StudyState) -> ProgressView:
     belief = subject.belief
     if belief is None or subject.recommendation is None:
         return ProgressView(())
-    found = [(trial.number, *trial.recommended) for trial in subject.trials if trial.recommended is not None]
     recommendation = subject.recommendation
+    found = [(trial.number, *trial.recommended) for trial in subject.trials if trial.recommended is not None]
     found = found or _best_measured(subject, belief)
     found.append((subject.history.next_number, recommendation.config, recommendation.fraction))
     at = _Clock(subject)
@@ -96,14 +96,10 @@ def _best_measured(subject: StudyState, belief: Belief) -> list[tuple[int, Mappi
 def _judged(belief: Belief, config: dict[str, Value], fraction: float) -> tuple[float, float]:
     """The goal and the chance of meeting the limits, as known now."""
     target = belief.target_at(config, fraction)
-    metric = belief.problem.goal.metric
-    measured = belief.measured_targets.get(target)
-    goal = (
-        measured.metrics[metric]
-        if measured is not None
-        else float(belief.expected(metric, belief.targets.at(np.array([target])))[0])
-    )
-    return goal, belief.feasible_at(target)
+    name, measured = belief.problem.goal.metric, belief.measured_targets.get(target)
+    if measured is not None:
+        return measured.metrics[name], belief.feasible_at(target)
+    return float(belief.expected(name, belief.targets.at(np.array([target])))[0]), belief.feasible_at(target)
 
 
 class _Clock:
@@ -145,16 +141,11 @@ def progress_line(view: ProgressView, goal: Goal, signs: Signs = BLOCKS) -> str:
 
 def _resampled(view: ProgressView) -> list[float]:
     """The value at even steps of money; where nothing was paid, of points."""
-    last = view.points[-1]
-    if last.usd <= 0:
-        return [point.goal for point in view.points][-_LETTERS:]
-    values, at = [], 0
-    for step in range(_LETTERS):
-        paid = last.usd * (step + 1) / _LETTERS
-        while at + 1 < len(view.points) and view.points[at + 1].usd <= paid:
-            at += 1
-        values.append(view.points[at].goal)
-    return values
+    values, paid = [point.goal for point in view.points], [point.usd for point in view.points]
+    if paid[-1] <= 0:
+        return values[-_LETTERS:]
+    steps = (paid[-1] * (step + 1) / _LETTERS for step in range(_LETTERS))
+    return [values[max(bisect_right(paid, step) - 1, 0)] for step in steps]
 
 
 def _blocks(subject: StudyState) -> list[Block]:
@@ -166,13 +157,14 @@ def _blocks(subject: StudyState) -> list[Block]:
         f"Now {goal.metric} {metric(goal.metric, now.goal)} after {now.after}; the recommendation "
         f"{changed(view.changes)}. Each value is what is known now of what was recommended then."
     )
-    pictures: list[Block] = [Picture(_over_time(view, goal), _MARKS, name=None if now.usd else "progress")]
+    unit, name = time_unit(max(point.seconds for point in view.points))
+    times, paid = [point.seconds / unit for point in view.points], [point.usd for point in view.points]
+    over_time = _picture(view, goal, times, f"{name} since the first trial", "against the time passed")
+    pictures: list[Block] = [Picture(over_time, _MARKS, name=None if now.usd else "progress")]
     if now.usd:
-        pictures = [Picture(_over_money(view, goal), _MARKS, name="progress"), Folded("Against time", pictures)]
+        over_money = _picture(view, goal, paid, "USD spent", "against the money spent")
+        pictures = [Picture(over_money, _MARKS, name="progress"), Folded("Against time", pictures)]
     return [Drawn([lead, *pictures], [progress_line(view, goal)]), Folded("The changes", [_changes(view, goal)])]
-
-
-VIEW = View("progress", "What the money bought", "model", _blocks, in_notebook=named_pictures(_blocks))
 
 
 def _changes(view: ProgressView, goal: Goal) -> TextTable:
@@ -192,27 +184,15 @@ def _changes(view: ProgressView, goal: Goal) -> TextTable:
     return TextTable(["from trial", "spent" if has_cost else "after", goal.metric, "P(limits)", "configuration"], lines)
 
 
-def _over_money(view: ProgressView, goal: Goal) -> str:
-    """The recommendation's quality against USD."""
-    return _picture(view, goal, [point.usd for point in view.points], "USD spent", "against the money spent")
-
-
-def _over_time(view: ProgressView, goal: Goal) -> str:
-    """The recommendation's quality against time."""
-    unit, name = time_unit(max((point.seconds for point in view.points), default=1.0))
-    at = [point.seconds / unit for point in view.points]
-    return _picture(view, goal, at, f"{name} since the first trial", "against the time passed")
-
-
 def _picture(view: ProgressView, goal: Goal, at: list[float], x_label: str, name: str) -> str:
+    """The quality of what was recommended, with a dot for each change."""
     values = [point.goal for point in view.points]
     chart = Chart(
         across([0.0, *at]),
-        up(values, height=280, from_zero=0.2),
+        up(values, 280, from_zero=0.2),
         x_label,
         f"{goal.metric}{unit_of(goal.metric)}, as known now",
         f"{goal.metric} of what was recommended, {name}",
-        height=280,
     )
     chart.steps(list(zip(at, values, strict=True)), "series0")
     for place, point in zip(at, view.points, strict=True):
@@ -224,3 +204,6 @@ def _picture(view: ProgressView, goal: Goal, at: list[float], x_label: str, name
             )
             chart.dot(place, point.goal, f"change {kind}", told)
     return chart.svg()
+
+
+VIEW = View("progress", "What the money bought", "model", _blocks, in_notebook=named_pictures(_blocks))

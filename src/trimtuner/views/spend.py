@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 from trimtuner.state import Money, StudyState
 from trimtuner.views.blocks import Block, Drawn, Facts, Picture, View
@@ -108,20 +109,16 @@ def money_lines(view: Spend, signs: Signs = BLOCKS) -> list[str]:
 
 
 def _steps(subject: StudyState) -> tuple[tuple[float, float], ...]:
-    ended = sorted((one.ended_at, one.charge) for one in subject.attempts if one.ended_at is not None and one.charge)
     if subject.attempts:
         begin = min(one.asked_at for one in subject.attempts)
-        moments = [(at - begin, charge) for at, charge in ended if charge is not None]
+        found = ((one.ended_at, one.charge) for one in subject.attempts)
+        ends = sorted((at - begin, charge) for at, charge in found if at is not None and charge)
     else:  # in memory: one trial after the other
-        clock, moments = 0.0, []
-        for outcome in subject.history.outcomes:
-            clock += outcome.time or 0.0
-            moments.append((clock, outcome.cost))
-    total, steps = 0.0, [(0.0, 0.0)]
-    for at, charge in moments:
-        total += charge
-        steps.append((at, total))
-    return tuple(steps)
+        outcomes = subject.history.outcomes
+        times = accumulate(outcome.time or 0.0 for outcome in outcomes)
+        ends = [(at, outcome.cost) for at, outcome in zip(times, outcomes, strict=True)]
+    paid = accumulate((charge for _, charge in ends), initial=0.0)
+    return tuple(zip((0.0, *(at for at, _ in ends)), paid, strict=True))
 
 
 def _forecast(subject: StudyState, mean_usd: float | None) -> Forecast:
@@ -167,11 +164,6 @@ def _in_notebook(subject: StudyState) -> list[Block]:
     return [f"{money_bar(view)}; {view.ended} trials ended, {view.running} running"]
 
 
-VIEW = View(
-    "spend", "Spend", "facts", _blocks, in_notebook=_in_notebook, nothing="No prices are known, so no money is counted."
-)
-
-
 def _facts(view: Spend) -> dict[str, str]:
     money = view.money
     named = {"time in trials": seconds(view.seconds)}
@@ -211,18 +203,16 @@ def _over_time(view: Spend) -> str:
     ahead = [spent[-1], *((at / unit, paid) for at, paid in ends)]
     most = max(paid for _, paid in (*spent, *ahead))
     budget = view.money.budget
-    is_near = budget is not None and budget <= _NEAR * most
-    top = [most, *([budget] if is_near and budget is not None else [])]
-    chart = Chart(
-        across([at for at, _ in (*spent, *ahead)]),
-        up([0.0, *top], height=240),
-        f"{name} since the first trial",
-        "USD spent",
-        "Money spent over time",
-        height=240,
-    )
-    if is_near and budget is not None:
-        chart.level(budget, "limit", f"budget {usd(budget)}")
+    near = [] if budget is None or budget > _NEAR * most else [budget]
+    x, y = across([at for at, _ in (*spent, *ahead)]), up([0.0, most, *near], 240)
+    chart = Chart(x, y, f"{name} since the first trial", "USD spent", "Money spent over time")
+    for cap in near:
+        chart.level(cap, "limit", f"budget {usd(cap)}")
     chart.steps(spent, "spent")
     chart.line(ahead, "spent forecast")
     return chart.svg()
+
+
+VIEW = View(
+    "spend", "Spend", "facts", _blocks, in_notebook=_in_notebook, nothing="No prices are known, so no money is counted."
+)

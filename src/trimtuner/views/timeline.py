@@ -128,9 +128,6 @@ def _blocks(subject: StudyState) -> list[Block]:
     return [Drawn([lead + last, Picture(_picture(bars), _STATES, name="timeline")], [lead])]
 
 
-VIEW = View("timeline", "Timeline", "facts", _blocks)
-
-
 def _picture(bars: tuple[Bar, ...]) -> str:
     """A line for each attempt, the last ones; the words beside it say what its colour says."""
     shown = bars[-_SHOWN:]
@@ -167,3 +164,6 @@ def _bar_picture(bar: Bar, scale: Scale, top: float) -> str:
         text(words, max(end, begin + 2.0) + 5, top + 11, "tick"),
         data_trial=str(bar.trial),
     )
+
+
+VIEW = View("timeline", "Timeline", "facts", _blocks)

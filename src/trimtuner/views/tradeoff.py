@@ -144,11 +144,8 @@ def _blocks(subject: StudyState) -> list[Block]:
     left_out += f" Neither axis shows {' and '.join(elsewhere)}, but it counts." if elsewhere else ""
     picture = Picture(_picture(view), _MARKS, name="tradeoff", picked=f"{view.y_metric} against {view.x_metric}")
     front, turn = _front(view), "At the knee the front turns: what is paid beyond it buys less."
-    return [
-        Drawn(
-            [lead + left_out, picture, Folded("The front as a table", [front])], [front, f"{sentence(_KEPT)}. {turn}"]
-        )
-    ]
+    drawn: list[Block] = [lead + left_out, picture, Folded("The front as a table", [front])]
+    return [Drawn(drawn, [front, f"{sentence(_KEPT)}. {turn}"])]
 
 
 def _knee(view: Tradeoff) -> str:
@@ -158,9 +155,6 @@ def _knee(view: Tradeoff) -> str:
     price, quality = view.knee.on_front
     told = f"{view.x_metric} {metric(view.x_metric, price)} and {view.y_metric} {metric(view.y_metric, quality)}"
     return f" ({_KEPT}); the knee is at {told}"
-
-
-VIEW = View("tradeoff", "What can be had", "model", _blocks, in_notebook=named_pictures(_blocks), nothing=_NOTHING)
 
 
 def _front(view: Tradeoff) -> TextTable:
@@ -187,11 +181,10 @@ def _picture(view: Tradeoff) -> str:
     y = [point.y for point in view.points] + [limit for _, limit in view.y_limits] + [y for _, y in front]
     chart = Chart(
         across(x, kind_for(x, 8.0)),
-        up(y, from_zero=0.2, height=380),
+        up(y, 380, from_zero=0.2),
         f"{view.x_metric}{unit_of(view.x_metric)}",
         f"{view.y_metric}{unit_of(view.y_metric)}",
         f"{view.y_metric} against {view.x_metric} of {len(view.points)} configurations",
-        height=380,
     )
     for written, limit in view.x_limits:
         chart.upright(limit, "limit", written)
@@ -222,3 +215,6 @@ def _add(chart: Chart, view: Tradeoff, point: Point) -> None:
         chart.diamond(point.x, point.y, "recommended", f"recommended: {told}", pick)
     else:
         chart.dot(point.x, point.y, classes, told, 4.0 if point.is_tested else 2.6, pick)
+
+
+VIEW = View("tradeoff", "What can be had", "model", _blocks, in_notebook=named_pictures(_blocks), nothing=_NOTHING)

@@ -46,11 +46,6 @@ class Row:
     breaks: tuple[str, ...] = ()  # the limited metrics that it measured beyond their limits, where these are meant
 
 
-def told_metrics(subject: StudyState) -> tuple[str, ...]:
-    """The goal and what is limited, besides cost and time, which every trial has."""
-    return subject.problem.reported_metrics
-
-
 def rows(subject: StudyState) -> tuple[Row, ...]:
     """Every trial, in the order of their numbers."""
     outcomes = {outcome.trial.number: outcome for outcome in subject.history.outcomes}
@@ -132,7 +127,7 @@ def _blocks(subject: StudyState) -> list[Block]:
     body = table_rows(subject, found[:ROWS_AT_FIRST])
     last = f" The last {_ROWS_IN_WORDS}:" if len(found) > _ROWS_IN_WORDS else ""
     words = f"{count_of(len(found), 'trial')}.{last}"
-    written = trials_table(told_metrics(subject), found[:_ROWS_IN_WORDS])
+    written = trials_table(subject.problem.reported_metrics, found[:_ROWS_IN_WORDS])
     return [Drawn([_HOW, Html(f"{_FILTER}{_table_html(subject, body)}{more}")], [words, written])]
 
 
@@ -141,13 +136,10 @@ def _in_report(subject: StudyState) -> list[Block]:
     found = newest_first(subject)
     if not found:
         return ["No trials yet."]
-    metrics = told_metrics(subject)
+    metrics = subject.problem.reported_metrics
     body = "".join(f"{_row_html(metrics, row)}{_opened(metrics, trial_detail(row))}" for row in found[:_ROWS_IN_REPORT])
     left_out = f"The newest {_ROWS_IN_REPORT:,} of {len(found):,} trials; 'trimtuner export' gives all."
     return [_HOW, Html(f"{_FILTER}{_table_html(subject, body)}"), left_out if len(found) > _ROWS_IN_REPORT else ""]
-
-
-VIEW = View("trials", "Trials", "facts", _blocks, in_report=_in_report, is_drawn=False)
 
 
 def newest_first(subject: StudyState) -> tuple[Row, ...]:
@@ -157,7 +149,7 @@ def newest_first(subject: StudyState) -> tuple[Row, ...]:
 
 def table_rows(subject: StudyState, shown: Iterable[Row]) -> str:
     """Rows, each with an empty one behind it for what it opens to."""
-    metrics = told_metrics(subject)
+    metrics = subject.problem.reported_metrics
     return "".join(f"{_row_html(metrics, row)}{_opened(metrics, '')}" for row in shown)
 
 
@@ -181,7 +173,7 @@ def trial_detail(row: Row) -> str:
 
 
 def _table_html(subject: StudyState, body: str) -> str:
-    heads = ("trial", "data", *told_metrics(subject), "cost", "time", "state", "configuration")
+    heads = ("trial", "data", *subject.problem.reported_metrics, "cost", "time", "state", "configuration")
     head = "".join(f"<th scope='col'><button type='button' data-sort>{escape(one)}</button></th>" for one in heads)
     return (
         f"<div class='scroll'><table class='trials'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -210,3 +202,6 @@ def _cell_html(words: str, value: float | None) -> str:
 
 def _opened(metrics: tuple[str, ...], content: str) -> str:
     return f"<tr class='detail' hidden><td colspan='{_OTHER_COLUMNS + len(metrics)}'>{content}</td></tr>"
+
+
+VIEW = View("trials", "Trials", "facts", _blocks, in_report=_in_report, is_drawn=False)

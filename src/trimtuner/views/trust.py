@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,15 +15,16 @@ from trimtuner.tuning import tuner
 from trimtuner.tuning.recommendation import Estimate
 from trimtuner.views.blocks import Beside, Block, Drawn, Heading, Picture, TextTable, View, numbered
 from trimtuner.views.curves import predicted
-from trimtuner.views.drawing.chart import LEFT, RIGHT, Chart, across, unit_of, up
+from trimtuner.views.drawing.chart import BOTTOM, LEFT, RIGHT, TOP, Chart, unit_of, up
 from trimtuner.views.drawing.scales import Scale, kind_for
 from trimtuner.views.drawing.svg import text
-from trimtuner.views.words import count_of, metric, number, sentence
+from trimtuner.views.words import count_of, estimate, metric, number, sentence
 
 _ALONE_AT_MOST = 20  # trials that are left out one by one; of more, a tenth at once
 _GROUPS = 10
 _TRIALS_AT_LEAST = 4
 _MEASUREMENTS_AT_MOST = 1_500  # beyond, fitting twenty models takes longer than anybody waits
+_SIZE = 300  # of pictures that stand beside each other
 BINS = ((0.0, 0.1), (0.1, 0.3), (0.3, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.0))
 
 
@@ -72,14 +73,15 @@ def trust(subject: StudyState) -> Trust:
     """Every measurement beside its prediction, and what the stop rule says."""
     told = [outcome for outcome in subject.history.outcomes if outcome.measurements]
     measured = sum(len(outcome.measurements) for outcome in told)
+    note = ""
     if len(told) < _TRIALS_AT_LEAST:
         note = f"It takes {_TRIALS_AT_LEAST} measured trials to check the model; there are {len(told)}."
-        return Trust({}, (), stop_state(subject), note)
-    if measured > _MEASUREMENTS_AT_MOST:
+    elif measured > _MEASUREMENTS_AT_MOST:
         note = (
             f"With {measured:,} measurements it would take long to fit the model again and again; it is checked up to "
             f"{_MEASUREMENTS_AT_MOST:,}."
         )
+    if note:
         return Trust({}, (), stop_state(subject), note)
     checks: dict[str, list[TrustCheck]] = {}
     chances: list[tuple[float, bool]] = []
@@ -176,9 +178,6 @@ def _blocks(subject: StudyState) -> list[Block]:
     return blocks
 
 
-VIEW = View("trust", "Can the model be trusted", "checks", _blocks)
-
-
 def _calibration_table(view: Trust) -> TextTable:
     """How often a limit held, by the probability that was said."""
     lines = [
@@ -191,28 +190,18 @@ def _calibration_table(view: Trust) -> TextTable:
 def _checks_picture(name: str, checks: tuple[TrustCheck, ...]) -> str:
     """Predicted against measured; on the line is right. A filled point lies in its 90 % interval."""
     values = [one.measured for one in checks] + [one.expected.mean for one in checks]
-    kind = kind_for(values)
-    size = 300
-    axis = across(values, kind, size + 30)
-    chart = Chart(
-        across(values, kind, size + 30),
-        up(values, kind, size, from_zero=0.2),
-        f"measured {name}{unit_of(name)}",
-        f"predicted {name}{unit_of(name)}",
-        f"{name}: predicted without the trial, against measured",
-        width=size + 30,
-        height=size,
-    )
-    chart.x = Scale(chart.y.low, chart.y.high, axis.begin, axis.end, kind)
-    chart.line([(chart.y.low, chart.y.low), (chart.y.high, chart.y.high)], "axis")
+    y = up(values, _SIZE, kind_for(values), from_zero=0.2)
+    x = replace(y, begin=LEFT, end=_SIZE + 30 - RIGHT)
+    words = f"{name}: predicted without the trial, against measured"
+    chart = Chart(x, y, f"measured {name}{unit_of(name)}", f"predicted {name}{unit_of(name)}", words)
+    chart.line([(y.low, y.low), (y.high, y.high)], "axis")
     for one in checks:
         chart.whisker(one.measured, one.expected.low, one.expected.high, "whisker")
     for one in checks:
         expected, inside = one.expected, "inside its interval" if one.is_inside else "outside its interval"
         told = (
             f"trial {one.trial} on {100 * one.fraction:.3g} % of the data: measured {metric(name, one.measured)}, "
-            f"predicted {metric(name, expected.mean)} ({metric(name, expected.low)} to {metric(name, expected.high)}), "
-            f"{inside}"
+            f"predicted {estimate(name, expected)}, {inside}"
         )
         chart.dot(one.measured, expected.mean, "tested likely" if one.is_inside else "outside", told)
     return chart.svg()
@@ -220,21 +209,15 @@ def _checks_picture(name: str, checks: tuple[TrustCheck, ...]) -> str:
 
 def _calibration_picture(view: Trust) -> str:
     """How often a limit held, against the probability that it would; on the line is right."""
-    size = 300
-    chart = Chart(
-        Scale(0.0, 1.0, LEFT, size + 20 - RIGHT),
-        up([0.0, 1.0], height=size),
-        "probability said",
-        "share that held",
-        "Calibration of the probabilities of the limits",
-        width=size + 30,
-        height=size,
-    )
-    chart.y = Scale(0.0, 1.0, chart.y.begin, chart.y.end)
+    x, y = Scale(0.0, 1.0, LEFT, _SIZE + 30 - RIGHT), Scale(0.0, 1.0, _SIZE - BOTTOM, TOP)
+    chart = Chart(x, y, "probability said", "share that held", "Calibration of the probabilities of the limits")
     chart.line([(0.0, 0.0), (1.0, 1.0)], "axis")
     for one in view.calibration:
         told = f"said {number(one.said)} in {one.count} cases, held in {100 * one.held:.0f} %"
         chart.dot(one.said, one.held, "tested likely", told, min(3.0 + one.count**0.5, 12.0))
-        above = chart.y(one.held) - 14 if one.held < 0.9 else chart.y(one.held) + 24
-        chart.marks.append(text(str(one.count), chart.x(one.said), above, "tick", "middle"))
+        above = y(one.held) - 14 if one.held < 0.9 else y(one.held) + 24
+        chart.marks.append(text(str(one.count), x(one.said), above, "tick", "middle"))
     return chart.svg()
+
+
+VIEW = View("trust", "Can the model be trusted", "checks", _blocks)

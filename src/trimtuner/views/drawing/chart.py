@@ -23,12 +23,19 @@ class Chart:
     x_label: str
     y_label: str
     name: str  # for who cannot see it
-    width: int = WIDTH
-    height: int = HEIGHT
     x_ticks: list[tuple[float, str]] | None = None  # instead of round numbers
-    y_ticks: list[tuple[float, str]] | None = None
     marks: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # words that nothing covers
+
+    @property
+    def width(self) -> float:
+        """Of the picture: the axis, and what is right of it."""
+        return self.x.end + RIGHT
+
+    @property
+    def height(self) -> float:
+        """Of the picture: the axis, and what is below it."""
+        return self.y.begin + BOTTOM
 
     def line(self, points: list[tuple[float, float]], class_: str) -> None:
         """A line from point to point."""
@@ -93,7 +100,7 @@ class Chart:
     def _grid(self) -> str:
         bottom = self.height - BOTTOM
         parts = []
-        for value, words in self.y_ticks or _ticks(self.y, 5):
+        for value, words in _ticks(self.y, 5):
             at = self.y(value)
             parts.append(element("path", d=path_of([(LEFT, at), (self.width - RIGHT, at)]), class_="grid"))
             parts.append(text(words, LEFT - 6, at + 4, "tick", "end"))
@@ -124,12 +131,12 @@ def drawn(width: float, height: float, name: str, content: str) -> str:
 
 
 def across(values: list[float], kind: Kind = "linear", width: int = WIDTH) -> Scale:
-    """A horizontal axis for these values."""
+    """A horizontal axis for these values, in a picture of that width."""
     return scale_for(values, LEFT, width - RIGHT, kind)
 
 
-def up(values: list[float], kind: Kind = "linear", height: int = HEIGHT, from_zero: float = 0.5) -> Scale:
-    """A vertical axis for these values."""
+def up(values: list[float], height: int = HEIGHT, kind: Kind = "linear", from_zero: float = 0.5) -> Scale:
+    """A vertical axis for these values, in a picture of that height."""
     return scale_for(values, height - BOTTOM, TOP, kind, from_zero)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -91,14 +91,10 @@ def _linear_ticks(low: float, high: float, about: int) -> list[float]:
 def _log_ticks(low: float, high: float, about: int) -> list[float]:
     """Powers of ten; where these are few, also their doubles and fives."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    choices: list[Callable[[int], list[float]]] = [
-        lambda power: [10.0**power],
-        lambda power: [10.0**power, 3 * 10.0**power],
-        lambda power: [10.0**power, 2 * 10.0**power, 5 * 10.0**power],
-    ]
     found: list[float] = []
-    for choice in choices:
-        found = [tick for power in range(first, last + 1) for tick in choice(power) if low <= tick <= high]
+    for times in ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0)):
+        ticks = (one * 10.0**power for power in range(first, last + 1) for one in times)
+        found = [tick for tick in ticks if low <= tick <= high]
         if len(found) >= min(about, 4):
             break
     if len(found) < 2:
