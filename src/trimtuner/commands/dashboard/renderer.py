@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -19,7 +20,6 @@ from trimtuner.models.gaussian_process import GaussianProcess
 from trimtuner.state import StudyState
 from trimtuner.views import every
 from trimtuner.views.blocks import EFFORTS, Effort, html_of
-from trimtuner.views.document import goal_text
 from trimtuner.views.words import words_instead
 
 # After its work it rests so many times as long, so that a study that runs on this machine is not slowed.
@@ -60,6 +60,13 @@ class Shown:
     rests_until: dict[Effort, float] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def read(self) -> StudyState:
+        """The study as it stands by now, which is kept to be asked about."""
+        if self.watched is None:
+            raise AssertionError("it is read only once its record is found")
+        self.subject = self.watched.subject()
+        return self.subject
+
     def rests(self, effort: Effort) -> bool:
         """Whether it was rendered so lately that it must wait."""
         return time.monotonic() < self.rests_until.get(effort, 0.0)
@@ -98,7 +105,7 @@ class Renderer:
                 if not is_new or effort in shown.pending or shown.rests(effort):
                     continue
                 if effort == "facts":
-                    _take(shown, effort, _facts(shown, shown.watched, state))
+                    _take(shown, effort, _rendered(shown.read, effort, state))
                 else:
                     shown.pending[effort] = self._pool.submit(render, str(shown.path), effort, state)
 
@@ -107,43 +114,31 @@ class Renderer:
             if not future.done():
                 continue
             del shown.pending[effort]
-            fault = None if future.cancelled() else future.exception()
-            if future.cancelled() or fault is not None:
+            if future.cancelled() or future.exception() is not None:
                 # A worker that was killed, say for want of memory, is replaced; what it was asked is asked again.
                 self._pool = _new_pool()
                 _take(shown, effort, Rendered(_NO_STATE, _instead(effort, _WORKER_LOST), _PAUSE_AT_MOST))
-                continue
-            _take(shown, effort, future.result())
+            else:
+                _take(shown, effort, future.result())
 
 
 def render(path: str, effort: Effort, state: str) -> Rendered:
     """In the worker: all views of one effort, as the record stands."""
+    return _rendered(lambda: _patient(_watched(path).subject()), effort, state)
+
+
+def _rendered(read: Callable[[], StudyState], effort: Effort, state: str) -> Rendered:
     begin = time.monotonic()
     try:
-        html = _html(_patient(_watched(path).subject()), effort)
+        html = _html(read(), effort)
     except Exception as error:
         html, state = _instead(effort, words_instead(error)), _NO_STATE
-    return Rendered(state, html, time.monotonic() - begin)
-
-
-def _facts(shown: Shown, watched: Watched, state: str) -> Rendered:
-    begin = time.monotonic()
-    try:
-        shown.subject = watched.subject()
-        html = _html(shown.subject, "facts")
-    except Exception as error:
-        html, state = _instead("facts", words_instead(error)), _NO_STATE
     return Rendered(state, html, time.monotonic() - begin)
 
 
 def _instead(effort: Effort, words: str) -> dict[str, str]:
     """The same words in the place of every view of that effort."""
     return {view.name: html_of([words]) for view in every.VIEWS if view.effort == effort}
-
-
-def goal_of(shown: Shown) -> str:
-    """What the study seeks, in one line."""
-    return "" if shown.subject is None else goal_text(shown.subject)
 
 
 def _html(subject: StudyState, effort: Effort) -> dict[str, str]:
