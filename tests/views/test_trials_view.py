@@ -3,7 +3,7 @@
 from decisions.fakes import failed, history_of, problem_of, ran, space_of, trial
 from trimtuner.problem.history import Measurement, Outcome
 from trimtuner.views.timeline import counts_by_state, timeline
-from trimtuner.views.trials import rows, trials_table
+from trimtuner.views.trials import VIEW, rows, trials_table
 from views.showing import attempt, subject_of
 
 SPACE = space_of(4, prices=[1.0] * 4)
@@ -50,7 +50,16 @@ def test_what_was_measured_on_the_way_is_a_snapshot_even_when_the_trial_failed()
 
 def test_the_metrics_of_the_table_are_the_goal_and_the_limits_but_cost_and_time_once():
     def heads(problem):
-        return trials_table(problem.reported_metrics, rows(subject_of(problem, HISTORY))).heads
+        return trials_table(subject_of(problem, HISTORY), ()).heads
 
     assert heads(problem_of(SPACE, "cost <= 1", "recall >= 0.5"))[2:6] == ["score", "recall", "cost", "time"]
     assert heads(problem_of(SPACE, "recall >= 0.5", minimize="cost"))[2:5] == ["recall", "cost", "time"]
+
+
+def test_where_no_money_is_counted_no_table_has_a_column_of_costs():
+    free = subject_of(problem_of(space_of(4)), history_of(ran(0, 0, 1.0, score=1.0, time=5.0)))
+    assert "cost" not in trials_table(free, rows(free)).heads
+    page = VIEW.html(free)
+    assert ">cost<" not in page
+    assert f"colspan='{len(trials_table(free, ()).heads)}'" in page
+    assert ">cost<" in VIEW.html(shown())

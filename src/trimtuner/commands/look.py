@@ -293,7 +293,7 @@ def trials_text(look: Look) -> str:
     found = rows(subject)
     if not found:
         return "no trials yet"
-    listed = trials_table(subject.problem.reported_metrics, found)
+    listed = trials_table(subject, found)
     return table_text(listed.heads, listed.lines)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -19,7 +19,6 @@ from trimtuner.views.words import configuration, count_of, metric, number, secon
 ROWS_AT_FIRST = 200  # on the page, where the others come when they are asked for
 _ROWS_IN_REPORT = 1_000
 _ROWS_IN_WORDS = 20
-_OTHER_COLUMNS = 6  # than the metrics
 
 _FILTER = (
     "<p class='controls'><label>Filter <input type='search' data-filter placeholder='words, such as oom spot'></label> "
@@ -88,58 +87,35 @@ def _row(subject: StudyState, trial: Trial, outcome: Outcome | None, last: Attem
     )
 
 
-def state_words(row: Row) -> str:
-    """How a trial stands, such as ``ok, breaks cost (2 attempts)``."""
-    broken = f", breaks {' and '.join(row.breaks)}" if row.breaks else ""
+def trials_table(subject: StudyState, shown: Iterable[Row]) -> TextTable:
+    """Trials in one line each."""
+    return TextTable(_heads(subject), [[words for words, _ in _cells(subject, row)] for row in shown])
+
+
+def _heads(subject: StudyState) -> list[str]:
+    """The columns; without costs where no money is counted."""
+    cost = ["cost"] if subject.counts_money else []
+    return ["trial", "data", *subject.problem.reported_metrics, *cost, "time", "state", "configuration"]
+
+
+def _cells(subject: StudyState, row: Row) -> list[tuple[str, float | None]]:
+    """The words of each cell, and the number to sort by where these are none."""
+    cost = [("-" if row.cost is None else usd(row.cost), row.cost)] if subject.counts_money else []
     again = f" ({row.attempts} attempts)" if row.attempts > 1 else ""
-    return f"{row.state}{broken}{again}"
-
-
-def trials_table(metrics: Sequence[str], shown: Sequence[Row]) -> TextTable:
-    """Trials in one line each; without a column of costs where nothing cost anything."""
-    has_cost = any(row.cost for row in shown)
-    lines = [
-        [
-            str(row.trial),
-            share(row.fraction),
-            *(number(row.metrics.get(name)) for name in metrics),
-            *(["-" if row.cost is None else usd(row.cost)] if has_cost else []),
-            "-" if row.time is None else seconds(row.time),
-            state_words(row),
-            configuration(row.config),
-        ]
-        for row in shown
+    return [
+        (str(row.trial), row.trial),
+        (share(row.fraction), row.fraction),
+        *((number(row.metrics.get(name)), row.metrics.get(name)) for name in subject.problem.reported_metrics),
+        *cost,
+        ("-" if row.time is None else seconds(row.time), row.time),
+        (f"{_state_words(row)}{again}", None),
+        (configuration(row.config), None),
     ]
-    return TextTable(
-        ["trial", "data", *metrics, *(["cost"] if has_cost else []), "time", "state", "configuration"], lines
-    )
 
 
-def _blocks(subject: StudyState) -> list[Block]:
-    """The newest trials; what a row opens to is asked for when it is opened."""
-    found = newest_first(subject)
-    if not found:
-        return ["No trials yet."]
-    more = ""
-    if len(found) > ROWS_AT_FIRST:
-        words = f"The newest {ROWS_AT_FIRST} of {len(found):,} trials."
-        more = f"<p class='more' data-rows='{len(found)}'>{words} <button type='button' data-more>Show all</button></p>"
-    body = table_rows(subject, found[:ROWS_AT_FIRST])
-    last = f" The last {_ROWS_IN_WORDS}:" if len(found) > _ROWS_IN_WORDS else ""
-    words = f"{count_of(len(found), 'trial')}.{last}"
-    written = trials_table(subject.problem.reported_metrics, found[:_ROWS_IN_WORDS])
-    return [Drawn([_HOW, Html(f"{_FILTER}{_table_html(subject, body)}{more}")], [words, written])]
-
-
-def _in_report(subject: StudyState) -> list[Block]:
-    """The trials with all that their rows open to, for a page that can ask nobody."""
-    found = newest_first(subject)
-    if not found:
-        return ["No trials yet."]
-    metrics = subject.problem.reported_metrics
-    body = "".join(f"{_row_html(metrics, row)}{_opened(metrics, trial_detail(row))}" for row in found[:_ROWS_IN_REPORT])
-    left_out = f"The newest {_ROWS_IN_REPORT:,} of {len(found):,} trials; 'trimtuner export' gives all."
-    return [_HOW, Html(f"{_FILTER}{_table_html(subject, body)}"), left_out if len(found) > _ROWS_IN_REPORT else ""]
+def _state_words(row: Row) -> str:
+    """How a trial stands, such as ``ok, breaks cost``."""
+    return f"{row.state}, breaks {' and '.join(row.breaks)}" if row.breaks else row.state
 
 
 def newest_first(subject: StudyState) -> tuple[Row, ...]:
@@ -147,17 +123,26 @@ def newest_first(subject: StudyState) -> tuple[Row, ...]:
     return tuple(reversed(rows(subject)))
 
 
-def table_rows(subject: StudyState, shown: Iterable[Row]) -> str:
-    """Rows, each with an empty one behind it for what it opens to."""
-    metrics = subject.problem.reported_metrics
-    return "".join(f"{_row_html(metrics, row)}{_opened(metrics, '')}" for row in shown)
+def table_rows(subject: StudyState, shown: Iterable[Row], content_of: Callable[[Row], str] = lambda _: "") -> str:
+    """Rows as HTML, each with a hidden one behind it for what it opens to."""
+    span = len(_heads(subject))
+    return "".join(
+        f"<tr data-trial='{row.trial}' tabindex='0' aria-expanded='false'>"
+        f"{''.join(_cell(words, value) for words, value in _cells(subject, row))}</tr>"
+        f"<tr class='detail' hidden><td colspan='{span}'>{content_of(row)}</td></tr>"
+        for row in shown
+    )
+
+
+def _cell(words: str, value: float | None) -> str:
+    by = "" if value is None else f" data-value='{value!r}'"
+    return f"<td{by}>{escape(words)}</td>"
 
 
 def trial_detail(row: Row) -> str:
     """What a row opens to; the log is put in by the page."""
-    ended = count_of(row.attempts, "attempt")
-    broken = f", breaks {' and '.join(row.breaks)}" if row.breaks else ""
-    blocks: list[Block] = [f"{row.state}{broken}; {ended}; asked by: {row.origin}"]
+    told = f"{_state_words(row)}; {count_of(row.attempts, 'attempt')}; asked by: {row.origin}"
+    blocks: list[Block] = [told]
     if row.metrics:
         lines = [(name, metric(name, one)) for name, one in row.metrics.items()]
         blocks.append(TextTable(("metric", "value"), lines))
@@ -172,36 +157,37 @@ def trial_detail(row: Row) -> str:
     return html_of(blocks)
 
 
-def _table_html(subject: StudyState, body: str) -> str:
-    heads = ("trial", "data", *subject.problem.reported_metrics, "cost", "time", "state", "configuration")
-    head = "".join(f"<th scope='col'><button type='button' data-sort>{escape(one)}</button></th>" for one in heads)
-    return (
-        f"<div class='scroll'><table class='trials'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+def _blocks(subject: StudyState) -> list[Block]:
+    """The newest trials; what a row opens to is asked for when it is opened."""
+    found = newest_first(subject)
+    if not found:
+        return ["No trials yet."]
+    more = ""
+    if len(found) > ROWS_AT_FIRST:
+        words = f"The newest {ROWS_AT_FIRST} of {len(found):,} trials."
+        more = f"<p class='more' data-rows='{len(found)}'>{words} <button type='button' data-more>Show all</button></p>"
+    table = _table(subject, table_rows(subject, found[:ROWS_AT_FIRST]))
+    last = f" The last {_ROWS_IN_WORDS}:" if len(found) > _ROWS_IN_WORDS else ""
+    written: list[Block] = [f"{count_of(len(found), 'trial')}.{last}", trials_table(subject, found[:_ROWS_IN_WORDS])]
+    return [Drawn([_HOW, table, Html(more)], written)]
 
 
-def _row_html(metrics: tuple[str, ...], row: Row) -> str:
-    cells = (
-        (str(row.trial), row.trial),
-        (share(row.fraction), row.fraction),
-        *((number(row.metrics.get(name)), row.metrics.get(name)) for name in metrics),
-        ("-" if not row.cost else usd(row.cost), row.cost),
-        ("-" if row.time is None else seconds(row.time), row.time),
-        (state_words(row), None),
-        (configuration(row.config), None),
-    )
-    written = "".join(_cell_html(words, value) for words, value in cells)
-    return f"<tr data-trial='{row.trial}' tabindex='0' aria-expanded='false'>{written}</tr>"
+def _in_report(subject: StudyState) -> list[Block]:
+    """The trials with all that their rows open to, for a page that can ask nobody."""
+    found = newest_first(subject)
+    if not found:
+        return ["No trials yet."]
+    left_out = f"The newest {_ROWS_IN_REPORT:,} of {len(found):,} trials; 'trimtuner export' gives all."
+    table = _table(subject, table_rows(subject, found[:_ROWS_IN_REPORT], trial_detail))
+    return [_HOW, table, left_out if len(found) > _ROWS_IN_REPORT else ""]
 
 
-def _cell_html(words: str, value: float | None) -> str:
-    """With the number to sort by, where the words are none."""
-    by = "" if value is None else f" data-value='{value!r}'"
-    return f"<td{by}>{escape(words)}</td>"
-
-
-def _opened(metrics: tuple[str, ...], content: str) -> str:
-    return f"<tr class='detail' hidden><td colspan='{_OTHER_COLUMNS + len(metrics)}'>{content}</td></tr>"
+def _table(subject: StudyState, body: str) -> Html:
+    """A table that is filtered and sorted, and whose rows open."""
+    sort = "<th scope='col'><button type='button' data-sort>"
+    head = "".join(f"{sort}{escape(one)}</button></th>" for one in _heads(subject))
+    inside = f"<table class='trials'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return Html(f"{_FILTER}<div class='scroll'>{inside}</div>")
 
 
 VIEW = View("trials", "Trials", "facts", _blocks, in_report=_in_report, is_drawn=False)

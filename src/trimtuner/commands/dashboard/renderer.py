@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 
@@ -60,13 +60,6 @@ class Shown:
     rests_until: dict[Effort, float] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def read(self) -> StudyState:
-        """The study as it stands by now, which is kept to be asked about."""
-        if self.watched is None:
-            raise AssertionError("it is read only once its record is found")
-        self.subject = self.watched.subject()
-        return self.subject
-
     def rests(self, effort: Effort) -> bool:
         """Whether it was rendered so lately that it must wait."""
         return time.monotonic() < self.rests_until.get(effort, 0.0)
@@ -92,11 +85,11 @@ class Renderer:
     def refresh(self, shown: Shown) -> None:
         """Take what is done, and see to what has changed."""
         with shown.lock:
-            version = _version_of(shown)
+            version, watched = _version_of(shown), shown.watched
             self._collect(shown)
-            if version is None or shown.watched is None:
+            if version is None or watched is None:
                 return
-            shown.runs = shown.watched.runs()
+            shown.runs = watched.runs()
             for effort in EFFORTS:
                 # Facts also say who is at work, of which the record's version says nothing.
                 state = f"{version}, {shown.runs} runs" if effort == "facts" else str(version)
@@ -105,7 +98,7 @@ class Renderer:
                 if not is_new or effort in shown.pending or shown.rests(effort):
                     continue
                 if effort == "facts":
-                    _take(shown, effort, _rendered(shown.read, effort, state))
+                    _take(shown, effort, _rendered(partial(_read, shown, watched), effort, state))
                 else:
                     shown.pending[effort] = self._pool.submit(render, str(shown.path), effort, state)
 
@@ -134,6 +127,12 @@ def _rendered(read: Callable[[], StudyState], effort: Effort, state: str) -> Ren
     except Exception as error:
         html, state = _instead(effort, words_instead(error)), _NO_STATE
     return Rendered(state, html, time.monotonic() - begin)
+
+
+def _read(shown: Shown, watched: Watched) -> StudyState:
+    """The study as it stands by now, which is kept to be asked about."""
+    shown.subject = watched.subject()
+    return shown.subject
 
 
 def _instead(effort: Effort, words: str) -> dict[str, str]:
