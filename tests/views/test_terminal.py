@@ -3,8 +3,8 @@
 import pytest
 
 from trimtuner.problem.problem import Goal
-from trimtuner.views.progress import ProgressPoint, ProgressView, progress, progress_line
-from trimtuner.views.spend import Forecast, Spend, money_bar, money_lines, spend
+from trimtuner.views.progress import ProgressPoint, progress, progress_line
+from trimtuner.views.spend import Spend, money_bar, money_lines, spend
 from trimtuner.views.timeline import Bar, timeline, timeline_lines
 from trimtuner.views.words import ASCII, BLOCKS, signs_for
 from views.showing import Money, real_subject
@@ -13,7 +13,7 @@ GOAL = Goal("accuracy", "maximize")
 
 
 def spent(budget, paid, reserved=0.0):
-    return Spend(Money(budget, paid, reserved), ((0.0, 0.0),), 1, 0, None, Forecast(None, None, None))
+    return Spend(Money(budget, paid, reserved), ((0.0, 0.0),), 1, 0, None, None)
 
 
 def moment(usd, goal):
@@ -37,7 +37,7 @@ def test_without_a_budget_there_is_no_bar_but_words():
 
 
 def test_the_line_of_quality_rises_with_the_money():
-    line = progress_line(ProgressView((moment(0.0, 0.1), moment(5.0, 0.9), moment(10.0, 0.9))), GOAL, ASCII)
+    line = progress_line((moment(0.0, 0.1), moment(5.0, 0.9), moment(10.0, 0.9)), GOAL, ASCII)
     drawn = line[line.index("[") + 1 : line.index("]")]
     assert len(drawn) == 40
     assert drawn == "_" * 19 + "@" * 21

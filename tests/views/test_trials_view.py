@@ -2,7 +2,8 @@
 
 from decisions.fakes import failed, history_of, problem_of, ran, space_of, trial
 from trimtuner.problem.history import Measurement, Outcome
-from trimtuner.views.timeline import counts_by_state, timeline
+from trimtuner.views import timeline as timeline_view
+from trimtuner.views.timeline import timeline
 from trimtuner.views.trials import VIEW, rows, trials_table
 from views.showing import attempt, subject_of
 
@@ -25,7 +26,7 @@ def test_a_bar_goes_from_its_start_to_its_end_and_says_how_it_ended_and_what_it_
     assert [(bar.begin, bar.end) for bar in bars] == [(2.0, 10.0), (11.0, 20.0), (4.0, 5.0), (21.0, 50.0)]
     assert [bar.state for bar in bars] == ["preempted", "ok", "oom", "running"]
     assert [bar.usd for bar in bars] == [0.2, 0.3, 0.1, 2.5]
-    assert counts_by_state(bars) == {"preempted": 1, "ok": 1, "oom": 1, "running": 1}
+    assert "4 attempts at trials: 1 preempted, 1 ok, 1 oom, 1 running." in timeline_view.VIEW.html(shown())
 
 
 def test_in_memory_one_bar_follows_the_other():

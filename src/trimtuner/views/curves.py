@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ import numpy as np
 from trimtuner.arrays import Floats
 from trimtuner.decisions.belief import Belief, Places
 from trimtuner.problem.expressions import Value
+from trimtuner.problem.history import Measurement
 from trimtuner.problem.pool import Key
 from trimtuner.problem.problem import COST, TIME
 from trimtuner.state import StudyState
@@ -61,17 +61,14 @@ def curves(subject: StudyState) -> tuple[Curves, ...]:
 
 def _worth_showing(subject: StudyState, recommended: dict[str, Value]) -> list[dict[str, Value]]:
     """The recommended one, then those that were measured at the most fractions, the best of them first."""
-    goal = subject.problem.goal
-    key = subject.problem.space.key
-    count = Counter(key(dict(m.configuration)) for m in subject.history.measurements)
-    best: dict[Key, tuple[float, dict[str, Value]]] = {}
-    for m in subject.history.measurements:
-        one, value = key(dict(m.configuration)), goal.sign * m.metrics[goal.metric]
-        if one not in best or value > best[one][0]:
-            best[one] = (value, dict(m.configuration))
-    ranked = sorted(best, key=lambda one: (count[one], best[one][0]), reverse=True)
-    others = [best[one][1] for one in ranked if one != key(recommended)]
-    return [recommended, *others[: _SHOWN - 1]]
+    goal, key = subject.problem.goal, subject.problem.space.key
+    measured: dict[Key, list[Measurement]] = {}
+    for one in subject.history.measurements:
+        measured.setdefault(key(dict(one.configuration)), []).append(one)
+    measured.pop(key(recommended), None)
+    values = {name: [goal.sign * one.metrics[goal.metric] for one in found] for name, found in measured.items()}
+    ranked = sorted(measured, key=lambda name: (len(values[name]), max(values[name])), reverse=True)
+    return [recommended, *(dict(measured[name][0].configuration) for name in ranked[: _SHOWN - 1])]
 
 
 def _curve(belief: Belief, name: str, config: dict[str, Value]) -> Curve:

@@ -26,15 +26,23 @@ def document(subject: StudyState, logs: Mapping[int, str] | None = None) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(subject.now or time.time()))
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy, quote=True)}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(subject.name)} - trimtuner</title><style>{style}</style></head><body>"
+    head = f'<meta http-equiv="Content-Security-Policy" content="{escape(policy, quote=True)}"><style>{style}</style>'
+    return page(
+        subject.name,
+        head,
         f'<header class="top"><h1>{escape(subject.name)}</h1><p class="sub">{escape(goal_text(subject))}</p>'
         f"{navigation()}</header><main>{sections}</main>"
         f"<footer><p>Made by trimtuner from the record as it stood at {escape(made)}.</p></footer>"
-        f'<script type="application/json" id="logs">{_inert(kept)}</script><script>{script}</script></body></html>'
+        f'<script type="application/json" id="logs">{_inert(kept)}</script><script>{script}</script>',
+    )
+
+
+def page(title: str, head: str, body: str) -> str:
+    """A whole page of HTML around its body."""
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)} - trimtuner</title>{head}</head><body>{body}</body></html>"
     )
 
 

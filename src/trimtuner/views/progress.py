@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -40,23 +40,11 @@ class ProgressPoint:
         return usd(self.usd) if self.usd else seconds(self.seconds)
 
 
-@dataclass(frozen=True)
-class ProgressView:
-    """What was recommended from when on, in order; the last is now."""
-
-    points: tuple[ProgressPoint, ...]
-
-    @property
-    def changes(self) -> int:
-        """How often another configuration was recommended."""
-        return sum(point.is_change for point in self.points[1:])
-
-
-def progress(subject: StudyState) -> ProgressView:
-    """What was recommended when, each judged by what is known now."""
+def progress(subject: StudyState) -> tuple[ProgressPoint, ...]:
+    """What was recommended from when on, in order, each judged by what is known now; the last is now."""
     belief = subject.belief
     if belief is None or subject.recommendation is None:
-        return ProgressView(())
+        return ()
     recommendation = subject.recommendation
     found = [(trial.number, *trial.recommended) for trial in subject.trials if trial.recommended is not None]
     found = found or _best_measured(subject, belief)
@@ -77,7 +65,7 @@ def progress(subject: StudyState) -> ProgressView:
         usd, seconds = at.asking(number)
         is_change = not points or dict(points[-1].config) != dict(config)
         points.append(ProgressPoint(usd, seconds, number, dict(config), *judged[key], is_change))
-    return ProgressView(tuple(points))
+    return tuple(points)
 
 
 def _best_measured(subject: StudyState, belief: Belief) -> list[tuple[int, Mapping[str, Value], float]]:
@@ -124,24 +112,28 @@ class _Clock:
         return self._paid[bisect_right(self._ends, at)], max(at - self._begin, 0.0)
 
 
-def progress_line(view: ProgressView, goal: Goal, signs: Signs = BLOCKS) -> str:
+def progress_line(points: Sequence[ProgressPoint], goal: Goal, signs: Signs = BLOCKS) -> str:
     """The quality of what was recommended, from the first cent to the last."""
-    if not view.points:
+    if not points:
         return "nothing was recommended yet"
-    values = _resampled(view)
+    values = _resampled(points)
     low, high = min(values), max(values)
     top = len(signs.levels) - 1
     heights = [round(top * (one - low) / (high - low)) if high > low else top for one in values]
     line = "".join(signs.levels[height] for height in heights)
-    last = view.points[-1]
+    last = points[-1]
     span = " to ".join(dict.fromkeys(metric(goal.metric, end) for end in (low, high)))
     now = metric(goal.metric, last.goal)
-    return f"{goal.metric} [{line}] {span} over {last.after}; now {now}, {changed(view.changes)}"
+    return f"{goal.metric} [{line}] {span} over {last.after}; now {now}, {_how_often_changed(points)}"
 
 
-def _resampled(view: ProgressView) -> list[float]:
+def _how_often_changed(points: Sequence[ProgressPoint]) -> str:
+    return changed(sum(point.is_change for point in points[1:]))
+
+
+def _resampled(points: Sequence[ProgressPoint]) -> list[float]:
     """The value at even steps of money; where nothing was paid, of points."""
-    values, paid = [point.goal for point in view.points], [point.usd for point in view.points]
+    values, paid = [point.goal for point in points], [point.usd for point in points]
     if paid[-1] <= 0:
         return values[-_LETTERS:]
     steps = (paid[-1] * (step + 1) / _LETTERS for step in range(_LETTERS))
@@ -149,27 +141,27 @@ def _resampled(view: ProgressView) -> list[float]:
 
 
 def _blocks(subject: StudyState) -> list[Block]:
-    view, goal = progress(subject), subject.problem.goal
-    if not view.points:
+    points, goal = progress(subject), subject.problem.goal
+    if not points:
         return [subject.why_no_model or ""]
-    now = view.points[-1]
+    now = points[-1]
     lead = (
         f"Now {goal.metric} {metric(goal.metric, now.goal)} after {now.after}; the recommendation "
-        f"{changed(view.changes)}. Each value is what is known now of what was recommended then."
+        f"{_how_often_changed(points)}. Each value is what is known now of what was recommended then."
     )
-    unit, name = time_unit(max(point.seconds for point in view.points))
-    times, paid = [point.seconds / unit for point in view.points], [point.usd for point in view.points]
-    over_time = _picture(view, goal, times, f"{name} since the first trial", "against the time passed")
+    unit, name = time_unit(max(point.seconds for point in points))
+    times, paid = [point.seconds / unit for point in points], [point.usd for point in points]
+    over_time = _picture(points, goal, times, f"{name} since the first trial", "against the time passed")
     pictures: list[Block] = [Picture(over_time, _MARKS, name=None if now.usd else "progress")]
     if now.usd:
-        over_money = _picture(view, goal, paid, "USD spent", "against the money spent")
+        over_money = _picture(points, goal, paid, "USD spent", "against the money spent")
         pictures = [Picture(over_money, _MARKS, name="progress"), Folded("Against time", pictures)]
-    return [Drawn([lead, *pictures], [progress_line(view, goal)]), Folded("The changes", [_changes(view, goal)])]
+    return [Drawn([lead, *pictures], [progress_line(points, goal)]), Folded("The changes", [_changes(points, goal)])]
 
 
-def _changes(view: ProgressView, goal: Goal) -> TextTable:
+def _changes(points: Sequence[ProgressPoint], goal: Goal) -> TextTable:
     """The moments when the recommendation changed, by money, or by time where none was spent."""
-    has_cost = any(one.usd for one in view.points)
+    has_cost = any(one.usd for one in points)
     lines = [
         [
             str(one.trial),
@@ -178,15 +170,15 @@ def _changes(view: ProgressView, goal: Goal) -> TextTable:
             chance(one.chance),
             configuration(one.config),
         ]
-        for one in view.points
+        for one in points
         if one.is_change
     ]
     return TextTable(["from trial", "spent" if has_cost else "after", goal.metric, "P(limits)", "configuration"], lines)
 
 
-def _picture(view: ProgressView, goal: Goal, at: list[float], x_label: str, name: str) -> str:
+def _picture(points: Sequence[ProgressPoint], goal: Goal, at: list[float], x_label: str, name: str) -> str:
     """The quality of what was recommended, with a dot for each change."""
-    values = [point.goal for point in view.points]
+    values = [point.goal for point in points]
     chart = Chart(
         across([0.0, *at]),
         up(values, 280, from_zero=0.2),
@@ -195,7 +187,7 @@ def _picture(view: ProgressView, goal: Goal, at: list[float], x_label: str, name
         f"{goal.metric} of what was recommended, {name}",
     )
     chart.steps(list(zip(at, values, strict=True)), "series0")
-    for place, point in zip(at, view.points, strict=True):
+    for place, point in zip(at, points, strict=True):
         if point.is_change:
             kind = "likely" if point.chance >= 0.5 else "unlikely"
             told = (

@@ -20,11 +20,11 @@ _PARTS = (("part spent", "spent"), ("part reserved", "reserved for running trial
 
 @dataclass(frozen=True)
 class Forecast:
-    """When the search ends if it goes on as lately; None where nothing limits it, or too little is known."""
+    """When the search ends if it goes on as lately."""
 
-    trials_left: float | None
-    seconds_left: float | None
-    by: str | None  # what runs out first: money, trials or time
+    by: str  # what runs out first: money, trials or time
+    trials_left: float
+    seconds_left: float | None  # None: too little has ended to tell the pace
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Spend:
     ended: int
     running: int
     mean_usd: float | None  # of the trials ended lately
-    forecast: Forecast
+    forecast: Forecast | None  # None: nothing limits it, or too little is known
     counts_money: bool = True
     seconds: float = 0.0  # that all ended trials took
     is_at_rest: bool = False  # no run is at work, so that nothing goes on at any pace
@@ -45,10 +45,10 @@ class Spend:
     def end(self) -> tuple[float, float] | None:
         """Seconds and USD at the end that is forecast; nothing where none is."""
         found = self.forecast
-        if self.is_at_rest or not self.mean_usd or not found.seconds_left or (found.trials_left or 0.0) < 1:
+        if self.is_at_rest or found is None or found.trials_left < 1 or not (self.mean_usd and found.seconds_left):
             return None
         at, paid = self.steps[-1]
-        return at + found.seconds_left, paid + (found.trials_left or 0.0) * self.mean_usd
+        return at + found.seconds_left, paid + found.trials_left * self.mean_usd
 
 
 def spend(subject: StudyState) -> Spend:
@@ -71,12 +71,12 @@ def spend(subject: StudyState) -> Spend:
 def forecast_text(view: Spend) -> str:
     """When it will be over, in words."""
     found = view.forecast
-    if found.trials_left is not None and found.trials_left < 1:
+    if found is not None and found.trials_left < 1:
         still = f"; {view.running} still running" if view.running and not view.is_at_rest else ""
         return f"The search has used up its {found.by}{still}."
     if view.is_at_rest:
         return "No run is at work; 'trimtuner run' goes on where it stopped."
-    if found.by is None or found.trials_left is None:
+    if found is None:
         return "Too little has ended to say when it will be over." if view.ended < 2 else "Nothing limits the search."
     ends = f"{found.by} {'run' if found.by == 'trials' else 'runs'} out"
     soon = "" if found.seconds_left is None else f", in about {seconds(found.seconds_left)}"
@@ -121,7 +121,7 @@ def _steps(subject: StudyState) -> tuple[tuple[float, float], ...]:
     return tuple(zip((0.0, *(at for at, _ in ends)), paid, strict=True))
 
 
-def _forecast(subject: StudyState, mean_usd: float | None) -> Forecast:
+def _forecast(subject: StudyState, mean_usd: float | None) -> Forecast | None:
     left: dict[str, float] = {}
     if subject.money.left is not None and mean_usd:
         left["money"] = subject.money.left / mean_usd
@@ -134,9 +134,9 @@ def _forecast(subject: StudyState, mean_usd: float | None) -> Forecast:
         each = used / max(len(subject.history.made), 1)
         left["time"] = max(subject.limits.seconds - used, 0.0) / each if each else 0.0
     if not left:
-        return Forecast(None, None, None)
+        return None
     by = min(left, key=lambda name: left[name])
-    return Forecast(left[by], None if pace is None else left[by] * pace, by)
+    return Forecast(by, left[by], None if pace is None else left[by] * pace)
 
 
 def _seconds_between_ends(subject: StudyState) -> float | None:

@@ -51,11 +51,6 @@ def timeline(subject: StudyState) -> tuple[Bar, ...]:
     return tuple(_bar(subject, trials[one.trial], one, begin) for one in subject.attempts if one.trial in trials)
 
 
-def counts_by_state(bars: tuple[Bar, ...]) -> dict[str, int]:
-    """How many attempts are in each state, the most frequent first."""
-    return dict(Counter(bar.state for bar in bars).most_common())
-
-
 def _bar(subject: StudyState, trial: Trial, one: Attempt, begin: float) -> Bar:
     is_running = one.ended_at is None
     start = one.started_at or one.asked_at
@@ -122,7 +117,7 @@ def _blocks(subject: StudyState) -> list[Block]:
     bars = timeline(subject)
     if not bars:
         return ["No trial was started yet."]
-    kinds = ", ".join(f"{count} {state}" for state, count in counts_by_state(bars).items())
+    kinds = ", ".join(f"{count} {state}" for state, count in Counter(bar.state for bar in bars).most_common())
     last = f" The last {_SHOWN} are drawn." if len(bars) > _SHOWN else ""
     lead = f"{count_of(len(bars), 'attempt')} at trials: {kinds}."
     return [Drawn([lead + last, Picture(_picture(bars), _STATES, name="timeline")], [lead])]

@@ -75,9 +75,9 @@ class Tradeoff:
         return tuple(sorted((one for one in self.points if one.on_front), key=lambda one: one.on_front or (0.0, 0.0)))
 
     @property
-    def knee(self) -> Point | None:
+    def knee(self) -> tuple[float, float] | None:
         """Where the front turns, if there is one."""
-        return next((point for point in self.points if point.is_knee), None)
+        return next((point.on_front for point in self.points if point.is_knee), None)
 
 
 def tradeoff(subject: StudyState) -> Tradeoff | None:
@@ -150,9 +150,9 @@ def _blocks(subject: StudyState) -> list[Block]:
 
 def _knee(view: Tradeoff) -> str:
     """Such as ``; the knee is at cost 0.03 USD and accuracy 0.95``."""
-    if view.knee is None or view.knee.on_front is None:
+    if view.knee is None:
         return ""
-    price, quality = view.knee.on_front
+    price, quality = view.knee
     told = f"{view.x_metric} {metric(view.x_metric, price)} and {view.y_metric} {metric(view.y_metric, quality)}"
     return f" ({_KEPT}); the knee is at {told}"
 
@@ -193,8 +193,8 @@ def _picture(view: Tradeoff) -> str:
     chart.steps(front, "front")
     for point in sorted(view.points, key=_weight):
         _add(chart, view, point)
-    if view.knee is not None and view.knee.on_front is not None:
-        chart.note(*view.knee.on_front, "front", "knee")
+    if view.knee is not None:
+        chart.note(*view.knee, "front", "knee")
     return chart.svg()
 
 

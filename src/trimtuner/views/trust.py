@@ -63,10 +63,9 @@ class Trust:
     stop: str
     note: str  # where there is nothing to show, why
 
-    def coverage(self, name: str) -> float | None:
-        """The share of measurements that the 90 % intervals held."""
-        found = self.checks.get(name, ())
-        return sum(one.is_inside for one in found) / len(found) if found else None
+    def coverage(self, name: str) -> float:
+        """The share of the measurements of a metric that the 90 % intervals held."""
+        return sum(one.is_inside for one in self.checks[name]) / len(self.checks[name])
 
 
 def trust(subject: StudyState) -> Trust:
@@ -162,7 +161,7 @@ def _blocks(subject: StudyState) -> list[Block]:
         "intervals, and hollow is outside its interval."
     )
     held = [
-        f"The 90 % intervals of {name} held {100 * (view.coverage(name) or 0.0):.0f} % of "
+        f"The 90 % intervals of {name} held {100 * view.coverage(name):.0f} % of "
         f"{count_of(len(checks), 'measurement')}."
         for name, checks in view.checks.items()
     ]

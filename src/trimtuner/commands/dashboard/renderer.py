@@ -60,10 +60,6 @@ class Shown:
     rests_until: dict[Effort, float] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def rests(self, effort: Effort) -> bool:
-        """Whether it was rendered so lately that it must wait."""
-        return time.monotonic() < self.rests_until.get(effort, 0.0)
-
 
 class Renderer:
     """Makes facts where it is called, and asks a worker for the rest without waiting for it."""
@@ -94,8 +90,8 @@ class Renderer:
                 # Facts also say who is at work, of which the record's version says nothing.
                 state = f"{version}, {shown.runs} runs" if effort == "facts" else str(version)
                 last = shown.rendered.get(effort)
-                is_new = last is None or last.state != state
-                if not is_new or effort in shown.pending or shown.rests(effort):
+                is_old = last is not None and last.state == state
+                if is_old or effort in shown.pending or time.monotonic() < shown.rests_until.get(effort, 0.0):
                     continue
                 if effort == "facts":
                     _take(shown, effort, _rendered(partial(_read, shown, watched), effort, state))
