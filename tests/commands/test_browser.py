@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.browser import browser, dashboard, why_no_browser
 from trimtuner.jobs.studies import JobStudy
-from trimtuner.views.catalogue import VIEWS
+from trimtuner.views.every import VIEWS
 from waiting import PATIENCE_SECONDS
 from written_jobs import start, trimtuner, write_job
 

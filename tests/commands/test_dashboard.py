@@ -21,7 +21,7 @@ from trimtuner.commands.dashboard.command import job_files  # noqa: E402
 from trimtuner.errors import InputError  # noqa: E402
 from trimtuner.jobs.studies import JobStudy  # noqa: E402
 from trimtuner.records import RecordError  # noqa: E402
-from trimtuner.views.catalogue import VIEWS  # noqa: E402
+from trimtuner.views.every import VIEWS  # noqa: E402
 from waiting import wait_until  # noqa: E402
 
 TOKEN = "a-token-that-nobody-guesses"  # noqa: S105

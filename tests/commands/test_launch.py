@@ -20,7 +20,7 @@ from trimtuner.commands import cli
 from trimtuner.commands.launch import kubernetes, sagemaker
 from trimtuner.commands.launch.formats import FORMATS, write_launch
 from trimtuner.commands.launch.plan import Home, Plan, one_line, plan_of
-from trimtuner.commands.launch.sagemaker_types import TRAINING_TYPES
+from trimtuner.commands.launch.sagemaker import TRAINING_TYPES
 from trimtuner.engines.protocol import Machines
 from trimtuner.errors import InputError
 from trimtuner.jobs.studies import JobStudy

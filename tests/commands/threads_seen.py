@@ -22,7 +22,7 @@ from trimtuner.models.gaussian_process import GaussianProcess, ProcessPosterior
 from trimtuner.models.trees import BaggedTrees, TreesPosterior
 from trimtuner.study import explaining, telling
 from trimtuner.tuning import tuner
-from trimtuner.views.catalogue import EFFORTS
+from trimtuner.views.blocks import EFFORTS
 
 SEEN = Path("threads.txt")
 LIBRARIES = ThreadpoolController().select(user_api="blas").lib_controllers

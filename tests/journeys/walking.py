@@ -33,7 +33,7 @@ from trimtuner.errors import NoAnswer, TrimTunerError
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.problem.history import History
 from trimtuner.tuning import tuner
-from trimtuner.views.catalogue import DRAWN, VIEWS
+from trimtuner.views.every import VIEWS, drawn_views
 
 OK, REFUSED, NO_ANSWER, INTERRUPTED = 0, 2, 3, 130
 FAULTS = ("Traceback", "could not be shown", "the display failed", "being read")
@@ -317,7 +317,7 @@ def _by_python(path: Path, code: int) -> None:
     assert {name: one.mean for name, one in found.estimates.items()} == pytest.approx(
         {name: one["mean"] for name, one in best["estimates"].items()}
     )
-    for view in DRAWN:
+    for view in drawn_views():
         try:
             assert study.plot(view).svg.startswith("<svg")
         except NoAnswer as error:

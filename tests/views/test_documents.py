@@ -9,10 +9,11 @@ from html.parser import HTMLParser
 import pytest
 
 import trimtuner as tt
-from trimtuner.views.catalogue import VIEWS
+from trimtuner.views import trials
 from trimtuner.views.document import asset, document
+from trimtuner.views.every import VIEWS
 from trimtuner.views.markdown import markdown
-from trimtuner.views.trial_table import ROWS_AT_FIRST, newest_first, table_rows, trial_detail, trials_section
+from trimtuner.views.trials import ROWS_AT_FIRST, newest_first, table_rows, trial_detail
 from views.showing import HOSTILE, attempt, real_subject
 
 VOID = {"meta", "link", "input", "br"}
@@ -143,10 +144,10 @@ def test_markdown_has_every_view_but_pictures(subject):
     assert "oom" in text
 
 
-@pytest.mark.parametrize("trials", [0, 1, 4])
-def test_a_study_of_few_trials_or_only_failures_is_shown_without_a_fault(trials):
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_a_study_of_few_trials_or_only_failures_is_shown_without_a_fault(count):
     study = tt.Study(tt.Space({"x": tt.Choice([1, 2, 3])}, fractions=[0.5, 1.0]), maximize="f")
-    for _ in range(trials):
+    for _ in range(count):
         study.tell(study.ask(), failed="oom", time=1.0)
     html = document(study.state())
     assert html.count("Nothing was measured yet.") == 6
@@ -176,13 +177,13 @@ def test_the_page_begins_with_the_newest_rows_and_offers_the_others(subject):
     outcomes = [subject.history.outcomes[0]] * (ROWS_AT_FIRST + 5)
     many = tuple(replace(one, trial=replace(one.trial, number=number)) for number, one in enumerate(outcomes))
     long = replace(subject, history=replace(subject.history, outcomes=many, pending=()))
-    first = trials_section(long)
+    first = trials.VIEW.html(long)
     numbers = [int(one) for one in re.findall(r"<tr data-trial='(\d+)'", first)]
     assert numbers == list(range(ROWS_AT_FIRST + 4, 4, -1))
     assert "data-more" in first
     rest = table_rows(long, newest_first(long)[ROWS_AT_FIRST:])
     assert [int(one) for one in re.findall(r"data-trial='(\d+)'", rest)] == [4, 3, 2, 1, 0]
-    assert "data-more" not in trials_section(subject)
+    assert "data-more" not in trials.VIEW.html(subject)
 
 
 # --- colours

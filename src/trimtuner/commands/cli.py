@@ -313,16 +313,12 @@ def dashboard(
     ] = False,
 ) -> None:
     """A page that shows studies as they go on. It reads their records, and changes nothing unless allowed to."""
-    from trimtuner.commands.dashboard.command import Listening, new_token, serve, serve_with_stop
+    from trimtuner.commands.dashboard.command import Listening, new_token, serve
 
     if no_token and token is not None:
         raise InputError("--no-token, and a token (--token or TRIMTUNER_DASHBOARD_TOKEN): leave out one of them")
     may_look = None if no_token else new_token() if token is None else token
-    at = Listening(host, port, may_look, allow_host or ())
-    if allow_stop:
-        serve_with_stop(jobs, at)
-    else:
-        serve(jobs, at)
+    serve(jobs, Listening(host, port, may_look, allow_host or (), may_stop=allow_stop))
 
 
 @app.command()

@@ -17,10 +17,10 @@ from trimtuner.problem.history import History
 from trimtuner.state import StudyState
 from trimtuner.study.driver import Driver, Happening
 from trimtuner.study.telling import brief, money_line, signs
-from trimtuner.views.progress import progress
-from trimtuner.views.spend import spend
-from trimtuner.views.terminal import money_bar, progress_line, timeline_lines
-from trimtuner.views.trials import broken_limits, timeline
+from trimtuner.views.progress import progress, progress_line
+from trimtuner.views.spend import money_bar, spend
+from trimtuner.views.timeline import timeline, timeline_lines
+from trimtuner.views.trials import broken_limits
 from trimtuner.views.words import chance, configuration, metric, seconds, usd, words_instead
 
 EXIT_INTERRUPTED = 130

@@ -13,12 +13,21 @@ from trimtuner.problem.rows import row_of_measurement
 from trimtuner.state import StudyState
 from trimtuner.tuning.front import KEPT, Front
 from trimtuner.tuning.recommendation import Estimate, Recommendation
-from trimtuner.views.progress import progress
-from trimtuner.views.spend import spend
-from trimtuner.views.tables import trials_table
-from trimtuner.views.terminal import Signs, money_lines, money_words, progress_line, signs_for, timeline_lines
-from trimtuner.views.trials import rows, timeline, told_metrics
-from trimtuner.views.words import configuration, count_of, metric, share, usd, value_text, words_instead
+from trimtuner.views.progress import progress, progress_line
+from trimtuner.views.spend import money_lines, money_words, spend
+from trimtuner.views.timeline import timeline, timeline_lines
+from trimtuner.views.trials import rows, trials_table
+from trimtuner.views.words import (
+    Signs,
+    configuration,
+    count_of,
+    metric,
+    share,
+    signs_for,
+    usd,
+    value_text,
+    words_instead,
+)
 
 
 def status(state: StudyState) -> dict[str, object]:
@@ -233,7 +242,7 @@ def trials_text(state: StudyState) -> str:
     found = rows(state)
     if not found:
         return "no trials yet"
-    listed = trials_table(told_metrics(state), found)
+    listed = trials_table(state, found)
     return table_text(listed.heads, listed.lines)
 
 

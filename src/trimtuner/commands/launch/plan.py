@@ -62,7 +62,7 @@ class Plan:
 
     @property
     def vm_count(self) -> int:
-        """How many workers."""
+        """How many machines the command runs on."""
         return 1 if self.machines is None else self.machines.count
 
 
@@ -82,10 +82,16 @@ def plan_of(of: JobStudy, recommendation: Recommendation, number: int) -> Plan:
         memory_bytes=launch.memory_bytes,
         machines=launch.machines,
         home=_home(of.job, recommendation),
-        expected=_expected(recommendation),
+        expected={name: estimate(name, one) for name, one in recommendation.estimates.items()},
         is_measured=recommendation.is_measured,
         story=tuple(_story(of.job, recommendation, launch.machines)),
     )
+
+
+def size_words(rented: Machines) -> str:
+    """How large one of the machines is."""
+    gpus = f", {rented.gpus} GPUs" if rented.gpus else ""
+    return f"{rented.vcpus} vCPUs, {rented.memory_gib:g} GiB{gpus}"
 
 
 def one_line(text: str) -> str:
@@ -107,9 +113,7 @@ def _home(job: Job, recommendation: Recommendation) -> Home | None:
     quoted = vm.quote.region or None if vm.quote else None
     if isinstance(settings, AwsSettings):
         return Home("aws", settings.region or quoted)
-    if vm.quote is None or vm.quote.provider not in DEFAULT_REGIONS:
-        return None
-    return Home(vm.quote.provider, quoted)
+    return Home(vm.quote.provider, quoted) if vm.quote and vm.quote.provider in DEFAULT_REGIONS else None
 
 
 def _story(job: Job, recommendation: Recommendation, rented: Machines | None) -> list[str]:
@@ -118,27 +122,18 @@ def _story(job: Job, recommendation: Recommendation, rented: Machines | None) ->
     lines.append(f"  {configuration(recommendation.config)}, on {share(recommendation.fraction)} of the data")
     lines += _machine_lines(recommendation, rented)
     word = "measured" if recommendation.is_measured else "predicted, the interval holds it in 90 % of cases"
-    risk = "; interruptions are added to time and cost" if _may_be_interrupted(job, recommendation) else ""
+    is_safe = job.space.interruptions_per_hour(dict(recommendation.config)) == 0
+    risk = "" if is_safe else "; interruptions are added to time and cost"
     lines.append(f"What to expect ({word}{risk}), after trials on the engine {job.engine.type}:")
-    lines += [f"  {name}: {text}" for name, text in _expected(recommendation).items()]
+    lines += [f"  {name}: {estimate(name, one)}" for name, one in recommendation.estimates.items()]
     lines += [f"  P({limit}) = {chance:.2f}" for limit, chance in recommendation.feasible.items()]
     return [one_line(line) for line in lines]
-
-
-def _expected(recommendation: Recommendation) -> dict[str, str]:
-    return {name: estimate(name, (one.mean, one.low, one.high)) for name, one in recommendation.estimates.items()}
 
 
 def _machine_lines(recommendation: Recommendation, rented: Machines | None) -> list[str]:
     if rented is None:
         return ["  The job names no machines."]
-    gpus = f", {rented.gpus} GPUs" if rented.gpus else ""
-    size = f"{rented.vcpus} vCPUs, {rented.memory_gib:g} GiB{gpus} each"
-    lines = [f"  machines: {machines(recommendation.config)} ({size})"]
+    lines = [f"  machines: {machines(recommendation.config)} ({size_words(rented)} each)"]
     if rented.helpers:
         lines.append(f"  beside them, not launched by this file: {', '.join(rented.helpers)}")
     return lines
-
-
-def _may_be_interrupted(job: Job, recommendation: Recommendation) -> bool:
-    return job.space.interruptions_per_hour(dict(recommendation.config)) > 0

@@ -1,8 +1,12 @@
-"""YAML that old and new readers take alike."""
+"""How launch files are written: YAML that old and new readers take alike, and lines for a shell.
+
+Every value stays a value.
+"""
 
 from __future__ import annotations
 
 import io
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -12,6 +16,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarStri
 
 Tree: TypeAlias = "str | int | bool | Sequence[Tree] | Mapping[str, Tree] | None"
 
+STRICT = "set -euo pipefail"  # the first line of every script
 _WIDTH = 1_000_000  # no line is broken: a broken one reads the same, but not to people
 
 
@@ -47,3 +52,18 @@ def _is_script(text: str) -> bool:
     """Whether it reads better in lines of its own, and reads back the same: the writer does not check that."""
     *lines, end = text.split("\n")
     return bool(lines) and not end and all(line.isprintable() and line.strip() == line != "" for line in lines)
+
+
+def start_line(words: Sequence[str]) -> str:
+    """The line that becomes the command; ``exec`` so that a first word such as ``a=b`` or ``if`` is a program too."""
+    return f"exec -- {shlex.join(words)}"
+
+
+def export_line(name: str, value: str) -> str:
+    """The line that sets a variable for the command."""
+    return f"export {name}={shlex.quote(value)}"
+
+
+def demand_line(name: str) -> str:
+    """The line that hands a secret on, and ends the script where there is none."""
+    return f': "${{{name}:?is a secret of this job; set it in the environment first}}"; export {name}'
