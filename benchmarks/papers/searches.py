@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from benchmarks.papers.jobs import Job, full_data_only, load
 from trimtuner.engines.table import Table
-from trimtuner.study.replay import Moment, replay
+from trimtuner.study.replay import ReplayMoment, replay
 
 LEAST_ACCURACY = 0.85
 MOST_SECONDS = 300.0
@@ -72,7 +72,7 @@ class Trace:
     fraction: tuple[float, ...]  # of the data, in this trial
 
     @classmethod
-    def of(cls, moments: Sequence[Moment]) -> Trace:
+    def of(cls, moments: Sequence[ReplayMoment]) -> Trace:
         """From a replay; figures need no more than six digits."""
         return cls(
             spent=_rounded(moment.spent for moment in moments),

@@ -223,7 +223,7 @@ def test_machines_of_the_job_files_own_have_no_provider(searched):
         ),
     ],
 )
-def test_the_provider_is_that_of_the_catalogue_or_of_the_engine(tmp_path, searched, cloud, engine, home):
+def test_the_provider_is_that_of_the_catalog_or_of_the_engine(tmp_path, searched, cloud, engine, home):
     (tmp_path / "train.py").touch()
     text = re.sub(r"cloud:\n(  .*\n)+", f"cloud: {cloud}\n", searched.read_text())
     path = tmp_path / "job.yaml"
@@ -454,7 +454,7 @@ def test_the_tags_say_what_to_expect():
     assert {"Key": "trimtuner:predicted-accuracy", "Value": "0.93 from 0.91 to 0.95"} in request_of(PLAN)["Tags"]
 
 
-def test_every_type_of_the_catalogue_that_sagemaker_has_is_known_and_no_other(training_job):
+def test_every_type_of_the_catalog_that_sagemaker_has_is_known_and_no_other(training_job):
     theirs = {name.removeprefix("ml.") for name in training_job.members["ResourceConfig"].members["InstanceType"].enum}
     assert theirs >= TRAINING_TYPES
     ours = {listing.vm_type for listing in built_in_listings("aws")}

@@ -249,12 +249,12 @@ def test_each_step_at_which_a_run_says_its_fraction_is_a_measurement(store, clie
     [
         ({"depth": "3"}, {"accuracy": 0.5}, "3 is not one of"),
         ({"learning_rate": None}, {"accuracy": 0.5}, "no 'learning_rate'"),
-        ({}, {"loss": 0.5}, "no 'accuracy', which the study is about"),
+        ({}, {"loss": 0.5}, "no 'accuracy', which the goal or a constraint is about"),
         ({}, {"accuracy": float("inf")}, "accuracy is inf, not a number"),
-        ({}, {"accuracy": 75.0}, "accuracy is 75, but it is a share from 0 to 1"),
+        ({}, {"accuracy": 75.0}, "accuracy=75 is above 1; accuracy is a share from 0 to 1"),
         ({"fraction": "0.3"}, {"accuracy": 0.5}, "fraction 0.3 is none of those offered"),
         ({"fraction": "a quarter"}, {"accuracy": 0.5}, "fraction is 'a quarter', not a number"),
-        ({}, {"accuracy": 0.5, "time": 0.0}, "time is 0; it must be above 0"),
+        ({}, {"accuracy": 0.5, "time": 0.0}, "time=0 must be above 0 seconds"),
     ],
 )
 def test_a_run_that_cannot_be_used_is_named(store, client, params, metrics, why):

@@ -591,11 +591,11 @@ def replay(
     as_json: Annotated[bool, typer.Option("--json", help="Everything, for scripts.")] = False,
 ) -> None:
     """Run methods against a table of measurements: what they spend until their recommendation is good, for good."""
-    from trimtuner.commands.replay import Request, progress_on_terminal, run_replays, summarise, text_of
+    from trimtuner.commands.replay import ReplayRequest, progress_on_terminal, run_replays, summarise, text_of
 
     if budget is not None and not budget > 0:
         raise InputError(f"--budget {budget:g} must be above 0; it is in mean full-data runs")
-    request = Request(
+    request = ReplayRequest(
         table,
         tuple(dict.fromkeys(method or ["trimtuner"])),
         first_seed,

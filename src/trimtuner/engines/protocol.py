@@ -62,7 +62,8 @@ class Launch:
     metrics_file: str | None = None  # JSON lines, in the working directory; None: ``::metric`` lines of the output
     machines: Machines | None = None
     configuration: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # what is tested, and
-    fraction: float = 1.0  # at which share of the data: for engines that play a job instead of running it
+    fraction: float = 1.0  # at which share of the data, reporting which smaller ones on the way: for engines that
+    snapshots: tuple[float, ...] = ()  # play a job instead of running it
     may_have_run: bool = False  # a driver that is gone may have started it, and not come to write that down
 
 

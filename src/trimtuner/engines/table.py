@@ -18,6 +18,7 @@ from trimtuner.problem.cells import text_of_cell
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME, Constraint
 from trimtuner.problem.space import Space
+from trimtuner.problem.values import is_number
 
 _DATA_VARIABLE = "TRIMTUNER_DATA"
 _KEYS = {"title", "source", "snapshots", "configuration", "fraction", "metrics", "price_per_hour", "problem", "failed"}
@@ -63,19 +64,17 @@ class Table:
         measured = [(reader.configuration(row), reader.fraction(row), row) for row in rows]
         if not measured:
             raise InputError(f"table {name!r} has no rows")
-        by_key = {tuple(configuration.items()): (configuration, row) for configuration, _, row in measured}
-        configurations = [configuration for configuration, _ in by_key.values()]
-        prices = [reader.price_per_hour(configuration, row) for configuration, row in by_key.values()]
+        prices = {key: reader.price_per_hour(dict(key), row) for key, _, row in measured}
         cells: dict[tuple[ConfigurationKey, float], Cell] = {}
-        for (configuration, fraction, row), price in zip(measured, _prices_of(measured, by_key, prices), strict=True):
-            place = (tuple(configuration.items()), fraction)
-            if place in cells:
-                raise InputError(f"table {name!r} has two rows for {configuration!r} at {fraction:g}")
-            cells[place] = reader.cell(row, price)
+        for key, fraction, row in measured:
+            if (key, fraction) in cells:
+                raise InputError(f"table {name!r} has two rows for {dict(key)!r} at {fraction:g}")
+            cells[key, fraction] = reader.cell(row, prices[key])
+        configurations = [dict(key) for key in prices]
         space = Space.from_configs(
             configurations,
-            price_per_hour=prices,
-            fractions=sorted({fraction for _, fraction, _ in measured}),
+            price_per_hour=prices.values(),
+            fractions={fraction for _, fraction, _ in measured},
             snapshots=bool(description.get("snapshots", False)),
         )
         problem = reader.section("problem")
@@ -96,6 +95,18 @@ class Table:
         if place not in self.cells:
             raise InputError(f"table {self.name!r} has no row for {dict(configuration)!r} at fraction {fraction:g}")
         return self.cells[place]
+
+    def told(
+        self, configuration: Mapping[str, Value], fraction: float, snapshots: Sequence[float]
+    ) -> tuple[Cell, dict[float, Cell]]:
+        """How a run ends, and what it tells of smaller fractions on its way.
+
+        Those that failed tell nothing; nor do those which a run that fails does not come to before.
+        """
+        end = self.cell(configuration, fraction)
+        passed = {one: self.cell(configuration, one) for one in sorted(snapshots)}
+        lasts = end.metrics[TIME] if end.failed is not None else math.inf
+        return end, {f: one for f, one in passed.items() if one.failed is None and one.metrics.get(TIME, 0.0) <= lasts}
 
     def feasible_values(
         self, metric: str, constraints: Sequence[Constraint], fractions: Sequence[float]
@@ -154,8 +165,8 @@ class _Reader:
             raise InputError(f"table {self._name!r}: constraints, in [problem], must be a list of texts")
         return tuple(listed)
 
-    def configuration(self, row: Mapping[str, str]) -> dict[str, Value]:
-        return {parameter: _plain(self._text(row, column)) for parameter, column in self._columns.items()}
+    def configuration(self, row: Mapping[str, str]) -> ConfigurationKey:
+        return tuple((parameter, _plain(self._text(row, column))) for parameter, column in self._columns.items())
 
     def fraction(self, row: Mapping[str, str]) -> float:
         fraction = self.section("fraction")
@@ -210,7 +221,7 @@ class _Reader:
         return text_of_cell(row[column])
 
     def _float(self, value: object, where: str) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if not is_number(value):
             raise InputError(f"table {self._name!r}: {where} is {value!r}, not a number")
         return float(value)
 
@@ -223,16 +234,6 @@ class _Reader:
         if not math.isfinite(number):
             raise InputError(f"table {self._name!r}, column {column!r}: {text!r} is not a number")
         return number
-
-
-def _prices_of(
-    measured: Sequence[tuple[dict[str, Value], float, Mapping[str, str]]],
-    by_key: Mapping[ConfigurationKey, object],
-    prices: Sequence[float],
-) -> Iterator[float]:
-    price_of = dict(zip(by_key, prices, strict=True))
-    for configuration, _, _ in measured:
-        yield price_of[tuple(configuration.items())]
 
 
 def _plain(text: str) -> Value:

@@ -167,7 +167,7 @@ class TrimTunerSearch(Searcher):
         trial_id = str(event["trial_id"])
         if "asked" in event:
             trial = read_trial(self._study.history.next_number, event["asked"])
-            self._study.problem.space.check(trial.configuration)
+            self._study.problem.space.check(trial.config)
             self._study.history = self._study.history.with_asked(trial)
             self._remember(trial_id, trial)
             return

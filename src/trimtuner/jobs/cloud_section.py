@@ -1,4 +1,4 @@
-"""The machines that may be rented: from a built-in catalogue, a CSV of one's own, or the job file itself."""
+"""The machines that may be rented: from a built-in catalog, a CSV of one's own, or the job file itself."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def _known(section: Section, folder: Path) -> dict[str, VM]:
     if "catalog" not in section and "vms" not in section:
         raise Fault(section.own_line, "cloud has no VM types; write 'catalog: builtin' (or a CSV), or 'vms:'")
     if "vm_type" not in section and section.read("catalog", _is_built_in, default=False):
-        raise section.field("catalog").fault("a built-in catalogue needs 'vm_type: […]', those to choose from")
+        raise section.field("catalog").fault("a built-in catalog needs 'vm_type: […]', those to choose from")
     if "region" in section and "catalog" not in section:
-        raise section.field("region").fault("it picks rows of a catalogue; write 'catalog: aws', or leave it out")
+        raise section.field("region").fault("it picks rows of a catalog; write 'catalog: aws', or leave it out")
     from_catalog = section.read("catalog", lambda one: _catalog(one, section, folder), {})
     return {**from_catalog, **section.read("vms", _vms, {})}
 
@@ -206,7 +206,7 @@ def _check_spot(section: Section, markets: tuple[Market, ...], offered: Mapping[
     for name, vm in offered.items():
         if vm.spot_price_per_hour is None:
             raise section.field("market").fault(
-                f"{name} has no spot price (the built-in catalogues have none, as they change by the hour); "
+                f"{name} has no spot price (the built-in catalogs have none, as they change by the hour); "
                 "write 'spot: {discount: 0.65}', give spot_price_per_hour under 'vms:' or in a CSV, or leave spot out"
             )
 

@@ -1,4 +1,4 @@
-"""The schema of the machines that may be rented; regions and VM types are those of the built-in catalogues."""
+"""The schema of the machines that may be rented; regions and VM types are those of the built-in catalogs."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def cloud() -> Schema:
     """The section ``cloud``; it refers to the names of ``built_in_vm_types``."""
     return key(
         "The machines to choose from: `vm_type`, `vm_count` and, where there is a choice, `market` become parameters. "
-        "They come from a catalogue, from `vms`, or from both.",
+        "They come from a catalog, from `vms`, or from both.",
         {
             **mapping(_KEYS),
             "anyOf": [has("catalog"), has("vms")],
@@ -135,18 +135,18 @@ _KEYS: dict[str, Schema] = {
         examples=["aws", "prices.csv"],
     ),
     "region": key(
-        "Whose prices, for a catalogue. Without it "
+        "Whose prices, for a catalog. Without it "
         f"{', '.join(f'`{region}`' for region in DEFAULT_REGIONS.values())}; of a CSV, all rows.",
         TEXT,
         examples=["eu-west-1", "westeurope", "europe-west4"],
     ),
     "vms": key(
-        "Machines of your own, by names of your own; or other prices for machines of the catalogue.",
+        "Machines of your own, by names of your own; or other prices for machines of the catalog.",
         _VMS,
         examples=[{"cpu-2": {"vcpus": 2, "memory_gib": 4, "price_per_hour": 0.0464}}],
     ),
     "vm_type": key(
-        "The types to choose from, one or a list. A built-in catalogue needs it; otherwise all are offered.",
+        "The types to choose from, one or a list. A built-in catalog needs it; otherwise all are offered.",
         one_or(list_of_different(_TYPE_NAME)),
         examples=[["m5.large", "m5.xlarge"]],
     ),

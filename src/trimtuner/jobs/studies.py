@@ -191,6 +191,7 @@ class JobStudy:
             machines=self._machines(trial.config),
             configuration=trial.config,
             fraction=trial.fraction,
+            snapshots=trial.snapshots,
         )
 
     def _machines(self, config: Mapping[str, Value]) -> Machines | None:

@@ -12,7 +12,7 @@ from trimtuner.errors import InputError
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement, Origin, Trial
-from trimtuner.problem.parameters import plain_value
+from trimtuner.problem.values import plain_value
 from trimtuner.records.errors import RecordError
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"

@@ -38,9 +38,9 @@ def _why_trial(state: StudyState, wanted: int) -> str:
     if not before.measurements:
         return "\n".join([*lines, "nothing had been measured yet, so a random configuration was taken"])
     belief = tuner.believe(state.problem, state.recipe, before, state.seed)
-    if trial.configuration not in belief.pool:
-        belief = belief.elsewhere([trial.configuration])  # several at a time: what else was under way moved the pool
-    place = Places(belief.pool, np.array([belief.pool.position(trial.configuration)]), np.array([trial.fraction]))
+    if trial.config not in belief.pool:
+        belief = belief.elsewhere([dict(trial.config)])  # several at a time: what else was under way moved the pool
+    place = Places(belief.pool, np.array([belief.pool.position(trial.config)]), np.array([trial.fraction]))
     lines.append(f"the method {state.method} chose it after {len(before.outcomes)} trials, expecting")
     price = price_sought(state.recipe, belief, wanted)
     if price is not None:

@@ -119,7 +119,7 @@ class Recorded:
 
     def reserve_of(self, trial: Trial) -> float:
         """What the trial may cost at worst; nothing where it has no time-out or no price."""
-        return self.problem.worst_cost(self.problem.space.price_per_hour(trial.configuration)) or 0.0
+        return self.problem.worst_cost(self.problem.space.price_per_hour(trial.config)) or 0.0
 
     def tell(self, outcome: Outcome) -> None:
         """The last attempt's share of the cost is what earlier ones were not charged."""

@@ -181,7 +181,7 @@ def _worst_case_fits(problem: Problem, pool: Pool, history: History, positions: 
     prices, limit = pool.prices_per_hour, problem.trial_limit
     if problem.budget is None or limit is None or prices is None:
         return np.ones(len(positions), dtype=bool)
-    pending = [pool.position(trial.configuration) for trial in history.pending]
+    pending = [pool.position(trial.config) for trial in history.pending]
     left = problem.budget - history.spent - float(prices[pending].sum()) * limit / 3600.0
     return np.asarray(prices[positions] * limit / 3600.0 <= left + _ROUNDING * problem.budget)
 
@@ -219,7 +219,7 @@ def _affordable(recipe: Recipe, belief: Belief, candidates: Places, history: His
 def _pending_cost(belief: Belief, history: History) -> float:
     if not history.pending:
         return 0.0
-    positions = np.array([belief.pool.position(trial.configuration) for trial in history.pending])
+    positions = np.array([belief.pool.position(trial.config) for trial in history.pending])
     places = Places(belief.pool, positions, np.array([trial.fraction for trial in history.pending]))
     return float(belief.cautious_effort(places).sum())
 

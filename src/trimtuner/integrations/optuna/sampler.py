@@ -204,7 +204,7 @@ class TrimTunerSampler(BaseSampler):
             return self._first_guess(trial.number, self._study_on(self._offer, direction))
         known.study.history = history_of(known.study.problem, trials, trial.number)
         asked = known.study.ask()
-        return replace(asked, config=known.rounded(asked.configuration))
+        return replace(asked, config=known.rounded(dict(asked.config)))
 
     def _as_enqueued(self, trial: FrozenTrial, enqueued: dict[str, Value], known: _Known | None) -> Trial:
         """On all of the data unless it says otherwise; refused before it runs, if it is outside of a known space."""

@@ -1,4 +1,4 @@
-"""``trimtuner bench paper`` from end to end, on a small scale."""
+"""``make papers`` from end to end, on a small scale."""
 
 import json
 import re
@@ -18,7 +18,8 @@ from benchmarks.papers.jobs import CNN, RNN, load, multilayer
 from trimtuner.errors import InputError
 from waiting import wait_until
 
-pytestmark = pytest.mark.xdist_group("bench")  # one small run for all of them
+pytestmark = pytest.mark.xdist_group("papers")  # one small run for all of them
+REPOSITORY = Path(__file__).parents[2]
 SMALL = ["--seeds", "1", "--trials", "5", "--jobs", "2"]
 
 
@@ -27,15 +28,15 @@ def tables():
     return load(CNN), load(RNN)
 
 
-def bench(*arguments):
-    result = CliRunner().invoke(app, ["paper", *map(str, arguments)], catch_exceptions=False)
+def papers(*arguments):
+    result = CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
 
 
-def start_bench(*arguments):
-    code = "from benchmarks.papers.command import app; app()"
-    return subprocess.Popen([sys.executable, "-c", code, "paper", *map(str, arguments)], stderr=subprocess.DEVNULL)
+def start_papers(*arguments):
+    command = [sys.executable, "-m", "benchmarks.papers", *map(str, arguments)]
+    return subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.DEVNULL)
 
 
 def chosen(*names):
@@ -54,8 +55,8 @@ def links_of(report):
 def small(request, tmp_path_factory):
     """One small run of everything that takes searches, which the tests below look at."""
     request.getfixturevalue("tables")
-    folder = tmp_path_factory.mktemp("bench")
-    bench(
+    folder = tmp_path_factory.mktemp("papers")
+    papers(
         *SMALL,
         *chosen("fig1", "fig3", "fig6.10", "fig6.13", "fig7.1"),
         "--cache",
@@ -88,7 +89,7 @@ def test_a_second_run_does_nothing_and_writes_the_same_report(small, tmp_path):
     results = small / "results.jsonl"
     before = results.read_bytes()
     for folder in ("once", "again"):
-        bench(*SMALL, *chosen("fig6.13"), "--cache", results, "--out", tmp_path / folder)
+        papers(*SMALL, *chosen("fig6.13"), "--cache", results, "--out", tmp_path / folder)
     assert results.read_bytes() == before
     assert _files(tmp_path / "once") == _files(tmp_path / "again")
 
@@ -96,7 +97,7 @@ def test_a_second_run_does_nothing_and_writes_the_same_report(small, tmp_path):
 @pytest.mark.slow
 def test_a_report_on_a_part_says_how_much_of_it_there_is(small, tmp_path):
     few = ["--seeds", "2", "--trials", "5", "--report-only", *chosen("fig6.13", "fig6.1")]
-    bench(*few, "--cache", small / "results.jsonl", "--out", tmp_path)
+    papers(*few, "--cache", small / "results.jsonl", "--out", tmp_path)
     text = (tmp_path / "paper.md").read_text(encoding="utf-8")
     assert re.search(r"from \d+ of \d+ searches", text)
     assert "1 of 2" in text
@@ -104,7 +105,7 @@ def test_a_report_on_a_part_says_how_much_of_it_there_is(small, tmp_path):
 
 @pytest.mark.usefixtures("tables")
 def test_static_tables_need_no_search(tmp_path):
-    bench("--only", "static", "--cache", tmp_path / "none.jsonl", "--out", tmp_path)
+    papers("--only", "static", "--cache", tmp_path / "none.jsonl", "--out", tmp_path)
     assert not (tmp_path / "none.jsonl").exists()
     assert "64 of 64 counts are as printed" in (tmp_path / "paper.md").read_text(encoding="utf-8")
 
@@ -115,7 +116,7 @@ def test_the_third_job_is_taken_by_its_path(tables, tmp_path):
     job = multilayer(tmp_path / "mine.csv")
     assert load(job).constraints == ("cost <= 0.06",)
     assert jobs.digest(load(job)) == jobs.digest(tables[1])
-    bench(
+    papers(
         "--only", "static", "--multilayer", tmp_path / "mine.csv", "--cache", tmp_path / "c.jsonl", "--out", tmp_path
     )  # fmt: skip
     assert "Table 6.5" in (tmp_path / "paper.md").read_text(encoding="utf-8")
@@ -127,7 +128,7 @@ def test_a_kill_loses_no_finished_search(tmp_path):
     results = tmp_path / "results.jsonl"
     few = ["--seeds", "3", "--trials", "12", "--jobs", "2", *chosen("fig6.10")]
     arguments = [*few, "--cache", results, "--out", tmp_path]
-    process = start_bench(*arguments)
+    process = start_papers(*arguments)
     try:
         wait_until(lambda: results.exists() and results.read_bytes().count(b"\n") >= 3)
     finally:
@@ -135,7 +136,7 @@ def test_a_kill_loses_no_finished_search(tmp_path):
         process.wait()
     finished = results.read_bytes()
     finished = finished[: finished.rindex(b"\n") + 1]
-    bench(*arguments)
+    papers(*arguments)
     lines = results.read_bytes()
     assert lines.startswith(finished)
     keys = [json.dumps(json.loads(line)["key"]) for line in lines.splitlines() if line.endswith(b"}}")]
@@ -145,13 +146,20 @@ def test_a_kill_loses_no_finished_search(tmp_path):
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setattr(plots, "find_spec", lambda _: None)
-    with pytest.raises(InputError, match=r"pip install 'trimtuner\[bench\]'"):
-        bench("--cache", tmp_path / "c.jsonl", "--out", tmp_path)
+    with pytest.raises(InputError, match="pip install matplotlib"):
+        papers("--cache", tmp_path / "c.jsonl", "--out", tmp_path)
 
 
 def test_an_unknown_figure_is_an_error_that_lists_them(tmp_path):
     with pytest.raises(InputError, match=r"fig6\.13"):
-        bench("--only", "fig6.99", "--cache", tmp_path / "c.jsonl", "--out", tmp_path)
+        papers("--only", "fig6.99", "--cache", tmp_path / "c.jsonl", "--out", tmp_path)
+
+
+def test_from_a_clone_a_wrong_word_is_one_line_on_standard_error(tmp_path):
+    command = [sys.executable, "-m", "benchmarks.papers", "--only", "fig6.99", "--out", str(tmp_path)]
+    ended = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert re.fullmatch(r"papers: .*fig6\.99.*\n", ended.stderr)
 
 
 def test_a_missing_third_table_is_an_error(tmp_path):
