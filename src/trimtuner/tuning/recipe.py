@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
+from numbers import Integral, Real
+from types import FunctionType
 from typing import TypeAlias, TypedDict, Unpack
 
 from trimtuner.decisions.acquisition import Acquisition
@@ -114,8 +117,61 @@ class Recipe:
                 "trimtuner-gp, fabolas, fabulinus, cherrypick, eic, eic-usd or ei, or leave learn_from out"
             )
 
+    def described(self) -> dict[str, object]:
+        """The method in values that JSON knows, the same in every process: each part by its name and its constants.
+
+        Two methods that differ in a constant have different descriptions. Earlier studies are not part of it: they are
+        data, which a record keeps. A function is known by its name alone; what it does is not looked at.
+        """
+        parts = [part.name for part in fields(self) if part.name != "earlier"]
+        return {name: _plain(getattr(self, name), name) for name in parts}
+
     def tested_fractions(self, problem: Problem) -> tuple[float, ...]:
         """The fractions, of a problem narrowed already, that may be asked."""
         if self.tests is Tests.BELOW_FULL:
             return tuple(fraction for fraction in problem.space.fractions if fraction < 1.0)
         return problem.space.fractions
+
+
+def _plain(value: object, where: str) -> object:
+    """A part of a recipe in values that JSON knows; equal parts become equal texts."""
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, Enum):
+        return f"{type(value).__name__}.{value.name}"
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return _plain_number(float(value))
+    if isinstance(value, tuple | list):
+        return [_plain(one, f"{where}[{number}]") for number, one in enumerate(value)]
+    if isinstance(value, Mapping):
+        pairs = sorted(value.items(), key=lambda pair: str(pair[0]))
+        return {"mapping": [[_plain(key, where), _plain(one, f"{where}[{key!r}]")] for key, one in pairs]}
+    if is_dataclass(value) and not isinstance(value, type):
+        constants = {one.name: _plain(getattr(value, one.name), f"{where}.{one.name}") for one in fields(value)}
+        return {_name_of(type(value)): constants}
+    if isinstance(value, FunctionType) and "<" not in value.__qualname__:
+        return {"function": _name_of(value)}
+    if isinstance(value, FunctionType):
+        raise InputError(
+            f"the method's {where} is a function without a name that lasts ({value.__qualname__}), so that a record "
+            "could not tell it from another; define it at the top of a module"
+        )
+    raise InputError(
+        f"the method's {where} is a {type(value).__name__}, which cannot be written down; make it a frozen dataclass, "
+        "or a function at the top of a module"
+    )
+
+
+def _plain_number(value: float) -> object:
+    """Numbers that are equal are written alike, whole ones without a point; JSON knows no infinity."""
+    if not math.isfinite(value):
+        return {"number": str(value)}
+    return int(value) if value.is_integer() and abs(value) < 2.0**53 else value
+
+
+def _name_of(part: type | FunctionType) -> str:
+    """Parts of our own by their names alone, for a record must not hang on the file they are in."""
+    is_own = part.__module__.split(".")[0] == __name__.split(".")[0]
+    return part.__qualname__ if is_own else f"{part.__module__}.{part.__qualname__}"
