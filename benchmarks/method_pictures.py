@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.hard_jobs import make_job
 from benchmarks.papers.plots import COLOURS, _plain_ticks, _save, require_matplotlib
 from trimtuner.arrays import Floats, Positions
-from trimtuner.decisions.belief import Belief, Places
+from trimtuner.decisions.belief import CAUTION, Belief, Places
 from trimtuner.decisions.filters import ClimbAsEarned, ScoreOf
 from trimtuner.decisions.insurance import Insured
 from trimtuner.decisions.outlook import Outlook
@@ -68,7 +68,7 @@ class Watched:
     seen: list[Seen] = field(default_factory=list)
 
     def keep(self, outlook: Outlook, score_of: ScoreOf, generator: np.random.Generator) -> Positions:
-        cost, spent = outlook.cautious_effort, outlook.belief.spent
+        cost, spent = outlook.effort_at_most(CAUTION), outlook.belief.spent
         cap = max(self.climb.share * spent, self.climb.times_cheapest * float(cost.min()))
         kept = self.climb.keep(outlook, score_of, generator)
         is_promising = bool(ValueOfRecommendation().score(outlook.at(kept)).max() > 0.0)

@@ -11,8 +11,9 @@ from functools import cached_property
 import numpy as np
 
 from trimtuner.decisions.acquisition import Acquisition
-from trimtuner.decisions.belief import TIME_GROWTH, Belief, Places, Quantity
+from trimtuner.decisions.belief import Belief, Places, Quantity
 from trimtuner.decisions.failures import ChanceOfRunning
+from trimtuner.decisions.learning import TIME_GROWTH
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.models.posterior import Mixture, Prediction
 from trimtuner.models.targets import Identity, Log, Logit
@@ -202,4 +203,4 @@ def outlook_of(belief, positions=None, seed=(0, 0, 1), contenders_at_most=96) ->
     """On all places of the space, or on those numbered."""
     everywhere = Places.product(belief.pool, belief.problem.space.fractions)
     chosen = np.arange(len(everywhere)) if positions is None else np.array(positions)
-    return Outlook(belief, everywhere.at(chosen), seed, contenders_at_most)
+    return Outlook.of(belief, everywhere.at(chosen), seed, contenders_at_most)

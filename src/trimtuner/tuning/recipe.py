@@ -16,6 +16,7 @@ from trimtuner.decisions.designs import Design
 from trimtuner.decisions.filters import Filter, KeepAll
 from trimtuner.decisions.incumbents import Incumbent
 from trimtuner.decisions.inheritance import Inheritance
+from trimtuner.decisions.learning import expect, learn
 from trimtuner.decisions.stopping import Never, Stop
 from trimtuner.errors import InputError
 from trimtuner.models.gaussian_process import GaussianProcess
@@ -66,7 +67,7 @@ class Recipe:
     filter: Filter = field(default_factory=KeepAll)
     tests: Tests = Tests.ANYWHERE
     takes_snapshots: bool = False  # also after the design, where the space offers them
-    quality_growth: float = 0.0  # that accuracy is expected to have with the data before any evidence; see Belief.learn
+    quality_growth: float = 0.0  # that accuracy is expected to have with the data before any evidence; see learn
     confidence: float = 0.9  # with which a trial must fit what is left of the budget
     stop: Stop = field(default_factory=Never)
     needs: tuple[Need, ...] = ()
@@ -94,13 +95,13 @@ class Recipe:
 
     def believe(self, problem: Problem, pool: Pool, history: History, seed: int) -> Belief:
         """What the method makes of a history, problem and history as it sees them."""
-        return Belief.learn(problem, pool, history, self.surrogate, seed, self.quality_growth, self.earlier)
+        return learn(problem, pool, history, self.surrogate, seed, self.quality_growth, self.earlier)
 
     def expect(self, problem: Problem, pool: Pool) -> Belief | None:
         """What earlier studies alone let it expect; nothing where there are none, or they say too little."""
         if not self.earlier or not isinstance(self.surrogate, GaussianProcess):
             return None
-        return Belief.expect(problem, pool, self.surrogate, self.quality_growth, self.earlier)
+        return expect(problem, pool, self.surrogate, self.quality_growth, self.earlier)
 
     def learning_from(self, earlier: Sequence[Earlier], space: Space) -> Recipe:
         """The same method for a study in this space that learns from earlier ones; an error where it cannot."""
