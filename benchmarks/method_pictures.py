@@ -20,7 +20,7 @@ from benchmarks.papers.plots import COLOURS, _plain_ticks, _save, require_matplo
 from trimtuner.arrays import Floats, Positions
 from trimtuner.decisions.belief import CAUTION, Belief, Places
 from trimtuner.decisions.filters import ClimbAsEarned, ScoreOf
-from trimtuner.decisions.insurance import Insured
+from trimtuner.decisions.improvement import ShareAtTargets
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.decisions.value import ValueOfRecommendation
 from trimtuner.engines.table import Table
@@ -64,7 +64,7 @@ class Watched:
     """The default's filter, remembering what passes through it."""
 
     climb: ClimbAsEarned
-    insured: Insured
+    insured: ShareAtTargets
     seen: list[Seen] = field(default_factory=list)
 
     def keep(self, outlook: Outlook, score_of: ScoreOf, generator: np.random.Generator) -> Positions:
@@ -102,7 +102,7 @@ class Step:
 def search(table: Table, trials: int, seed: int) -> list[Step]:
     """The default on the table, with what it knew at each trial."""
     assert isinstance(TRIMTUNER.filter, ClimbAsEarned)
-    assert isinstance(TRIMTUNER.acquisition, Insured)
+    assert isinstance(TRIMTUNER.acquisition, ShareAtTargets)
     watched = Watched(TRIMTUNER.filter, TRIMTUNER.acquisition)
     run: Run = replay(table, TRIMTUNER.but(filter=watched), seed, trials)
     costs = table.full_run_costs()

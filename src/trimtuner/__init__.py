@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trimtuner.problem.vms import VM, Spot
     from trimtuner.reporting import report
     from trimtuner.study.study import Study
-    from trimtuner.tuning.front import Front
+    from trimtuner.tuning.pareto import Front
     from trimtuner.tuning.recommendation import Estimate, Recommendation
 
 __version__ = "0.1.0"
@@ -32,7 +32,7 @@ _HOMES = {
     "Cloud": "problem.cloud",
     "Estimate": "tuning.recommendation",
     "Float": "problem.parameters",
-    "Front": "tuning.front",
+    "Front": "tuning.pareto",
     "History": "problem.history",
     "InputError": "errors",
     "Int": "problem.parameters",

@@ -16,12 +16,12 @@ from trimtuner.decisions.failures import ChanceOfRunning
 from trimtuner.decisions.learning import TIME_GROWTH
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.models.posterior import Mixture, Prediction
-from trimtuner.models.targets import Identity, Log, Logit
+from trimtuner.models.targets import Identity, Logit, LogScale
 from trimtuner.problem.history import History, Measurement, Outcome, Trial
 from trimtuner.problem.problem import Constraint, Goal, Problem
 from trimtuner.problem.space import Space
 
-IDENTITY, LOG, LOGIT = Identity(), Log(), Logit()
+IDENTITY, LOG, LOGIT = Identity(), LogScale(), Logit()
 FRACTIONS = (0.5, 1.0)
 DEEP_FLOOR = -100.0  # a measured score so low that no clipping at the floor disturbs a linear calculation
 

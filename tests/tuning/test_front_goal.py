@@ -11,7 +11,7 @@ from trimtuner.decisions.stopping import Stop
 from trimtuner.problem.history import History
 from trimtuner.study.definition import definition_of
 from trimtuner.tuning import tuner
-from trimtuner.tuning.front import Front, price_sought
+from trimtuner.tuning.pareto import Front, price_sought
 from trimtuner.tuning.recipes import METHODS, TRIMTUNER, recipe_named
 from trimtuner.tuning.recommendation import Estimate, Recommendation
 

@@ -23,7 +23,7 @@ from trimtuner.state import StudyState
 from trimtuner.study.owners import is_alive
 from trimtuner.study.study import Study
 from trimtuner.tuning import tuner
-from trimtuner.tuning.front import KEPT, Front, price_sought
+from trimtuner.tuning.pareto import KEPT, Front, price_sought
 from trimtuner.tuning.recommendation import Estimate, Recommendation
 from trimtuner.views.progress import progress
 from trimtuner.views.spend import spend

@@ -65,9 +65,11 @@ class Places:
     def rows(self) -> Floats:
         """What the models take: a line of columns for each, the fraction last.
 
-        It is kept because models tell sets of rows apart by identity (see ``Memo``), not only to save the work.
+        One array for good, that nobody can change: models remember what they know of it by its identity (``Memo``).
         """
-        return self.pool.rows_at(self.positions, self.fractions)
+        rows = self.pool.rows_at(self.positions, self.fractions)
+        rows.flags.writeable = False
+        return rows
 
     def at(self, chosen: Positions) -> Places:
         """Those of these numbers, in their order."""

@@ -12,10 +12,9 @@ from trimtuner.decisions.belief import BILLED_TIME, Belief, Places, Quantity
 from trimtuner.decisions.failures import ChanceOfRunning
 from trimtuner.decisions.inheritance import Inheritance
 from trimtuner.errors import NoAnswer
-from trimtuner.models.gaussian_process import GaussianProcess
-from trimtuner.models.inherited import Inherited, weight_of
+from trimtuner.models.inherited import Heir, Inherited, weight_of
 from trimtuner.models.posterior import Mixture, Surrogate
-from trimtuner.models.targets import Log, Logit, Transform, transform_for
+from trimtuner.models.targets import Logit, LogScale, Transform, transform_for
 from trimtuner.models.threads import one_thread
 from trimtuner.problem.history import History, Measurement
 from trimtuner.problem.pool import Pool
@@ -59,7 +58,7 @@ def learn(
 
 @one_thread
 def expect(
-    problem: Problem, pool: Pool, surrogate: GaussianProcess, quality_growth: float, earlier: Sequence[Inheritance]
+    problem: Problem, pool: Pool, surrogate: Heir, quality_growth: float, earlier: Sequence[Inheritance]
 ) -> Belief | None:
     """What earlier studies alone let expect, before anything is measured; nothing where they leave a gap."""
     quantities: dict[str, Quantity] = {}
@@ -98,12 +97,13 @@ class Lesson:
         generator = np.random.default_rng([self.seed, list(self.values).index(name)])
         growth = _usual_growth(self.problem, name, transform, self.quality_growth)
         rows, targets = self.places.rows, transform.forward(self.values[name]) - growth * np.log(self.places.fractions)
-        inherited = _inherited(self.earlier, name, transform, growth, self.surrogate)
+        heir = self.surrogate if isinstance(self.surrogate, Heir) else None
+        inherited = [] if heir is None else _inherited(self.earlier, name, transform, growth, heir)
         said = [one for one in inherited if one is not None]
         posterior = (
-            self.surrogate.fit_on(said, rows, targets, transform.scale, generator)
-            if said and isinstance(self.surrogate, GaussianProcess)
-            else self.surrogate.fit(rows, targets, transform.scale, generator)
+            self.surrogate.fit(rows, targets, transform.scale, generator)
+            if heir is None or not said
+            else heir.fit_on(said, rows, targets, transform.scale, generator)
         )
         weights = tuple(0.0 if one is None else weight_of(posterior, one) for one in inherited)
         if len(self.pending):
@@ -134,11 +134,9 @@ class FittedWhenRead(Mapping[str, Quantity]):
 
 
 def _inherited(
-    earlier: Sequence[Inheritance], name: str, transform: Transform, growth: float, surrogate: Surrogate
+    earlier: Sequence[Inheritance], name: str, transform: Transform, growth: float, surrogate: Heir
 ) -> list[Inherited | None]:
     """What each earlier study says about a quantity; nothing where it did not measure it."""
-    if not isinstance(surrogate, GaussianProcess):
-        return []
     metric = TIME if name == BILLED_TIME else name  # prices of before say nothing about bills to come
     return [one.of(metric, transform, growth, surrogate) for one in earlier]
 
@@ -150,7 +148,7 @@ def _usual_growth(problem: Problem, name: str, transform: Transform, quality_gro
     if isinstance(transform, Logit):
         return quality_growth
     is_loss = name == problem.goal.metric and problem.goal.sign < 0
-    return -quality_growth if is_loss and isinstance(transform, Log) else 0.0
+    return -quality_growth if is_loss and isinstance(transform, LogScale) else 0.0
 
 
 def _transform_of(problem: Problem, name: str, values: Floats) -> Transform:

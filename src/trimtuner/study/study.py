@@ -24,7 +24,7 @@ from trimtuner.state import Money, StudyState
 from trimtuner.study.definition import definition_of
 from trimtuner.study.memory import InMemory, Memory, Recorded, earlier_in_record
 from trimtuner.tuning import tuner
-from trimtuner.tuning.front import Front, front_of
+from trimtuner.tuning.pareto import Front, front_of
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recipes import recipe_named
 from trimtuner.tuning.recommendation import Recommendation, recommendation_from
@@ -249,6 +249,7 @@ class Study:
 
     def belief_at_hand(self, history: History) -> Belief | None:
         """The belief of the last recommendation, if nothing has happened since: the same fit, not done twice."""
+        # By identity: whatever happens makes another history, and to compare two would take longer the longer they are.
         last = self._last_belief  # read once: another thread may recommend
         return last[1] if last is not None and last[0] is history else None
 

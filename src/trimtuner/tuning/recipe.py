@@ -19,7 +19,7 @@ from trimtuner.decisions.inheritance import Inheritance
 from trimtuner.decisions.learning import expect, learn
 from trimtuner.decisions.stopping import Never, Stop
 from trimtuner.errors import InputError
-from trimtuner.models.gaussian_process import GaussianProcess
+from trimtuner.models.inherited import Heir
 from trimtuner.models.posterior import Surrogate
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import History
@@ -99,7 +99,7 @@ class Recipe:
 
     def expect(self, problem: Problem, pool: Pool) -> Belief | None:
         """What earlier studies alone let it expect; nothing where there are none, or they say too little."""
-        if not self.earlier or not isinstance(self.surrogate, GaussianProcess):
+        if not self.earlier or not isinstance(self.surrogate, Heir):
             return None
         return expect(problem, pool, self.surrogate, self.quality_growth, self.earlier)
 
@@ -112,7 +112,7 @@ class Recipe:
 
     def require_learning(self) -> None:
         """Refuse a method that cannot learn from earlier studies."""
-        if self.acquisition is None or not isinstance(self.surrogate, GaussianProcess):
+        if self.acquisition is None or not isinstance(self.surrogate, Heir):
             raise InputError(
                 "learn_from: this method has no Gaussian process that could stand on an earlier study; use trimtuner, "
                 "trimtuner-gp, fabolas, fabulinus, cherrypick, eic, eic-usd or ei, or leave learn_from out"

@@ -18,7 +18,7 @@ from trimtuner.decisions.filters import (
     SearchByDirect,
 )
 from trimtuner.decisions.halving import Bohb, Hyperband
-from trimtuner.decisions.improvement import ConstrainedImprovement
+from trimtuner.decisions.improvement import AtTargets, ConstrainedImprovement, ShareAtTargets
 from trimtuner.decisions.incumbents import (
     BestMeasured,
     BestPredicted,
@@ -26,7 +26,6 @@ from trimtuner.decisions.incumbents import (
     BestPredictedOfTested,
     MostExpected,
 )
-from trimtuner.decisions.insurance import AtTargets, Insured
 from trimtuner.decisions.lookahead import Lookahead
 from trimtuner.decisions.stopping import LittleImprovement, Never
 from trimtuner.decisions.value import ValueOfRecommendation
@@ -98,7 +97,7 @@ TRIMTUNER = Recipe(
     quality_growth=0.4,
     design=CheapStart(3),
     filter=ClimbAsEarned(0.5),
-    acquisition=Insured(VALUE),
+    acquisition=ShareAtTargets(VALUE),
     incumbent=MostExpected(),
     takes_snapshots=True,
 )
@@ -324,7 +323,7 @@ def _lookahead(gain: Acquisition, horizon: int) -> Lookahead:
 
 def _lookahead_of_value(horizon: int) -> Acquisition:
     value = _lookahead(ValueOfRecommendation(), horizon)
-    return Insured(value.otherwise(replace(value, gain=InformationAboutBest())))
+    return ShareAtTargets(value.otherwise(replace(value, gain=InformationAboutBest())))
 
 
 def _at_least(option: str, value: int, least: int) -> int:

@@ -10,9 +10,9 @@ from trimtuner.arrays import Booleans, Floats, Positions
 from trimtuner.decisions.acquisition import Acquisition
 from trimtuner.decisions.belief import CAUTION, Belief, Places
 from trimtuner.decisions.designs import Step
-from trimtuner.decisions.front import Outline, belief_within, price_of_step, prices_along, undominated
 from trimtuner.decisions.incumbents import MostExpected
 from trimtuner.decisions.outlook import Outlook
+from trimtuner.decisions.pareto import Outline, belief_within, price_of_step, prices_along, undominated
 from trimtuner.decisions.stopping import Prospect
 from trimtuner.errors import SearchOver
 from trimtuner.models.threads import one_thread
@@ -20,7 +20,7 @@ from trimtuner.problem.axes import Configuration
 from trimtuner.problem.history import History, Origin, Trial
 from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import Problem
-from trimtuner.tuning.front import outline_named, outline_sought
+from trimtuner.tuning.pareto import outline_named, outline_sought
 from trimtuner.tuning.recipe import Recipe
 
 _ANCHORS = 5  # good configurations whose neighbourhood a pool covers

@@ -12,7 +12,7 @@ from trimtuner.decisions.belief import Belief
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME
 from trimtuner.state import StudyState
-from trimtuner.tuning.front import outline_named
+from trimtuner.tuning.pareto import outline_named
 from trimtuner.tuning.recommendation import Recommendation, recommendation_from
 from trimtuner.views.tradeoff import FEASIBLE
 from trimtuner.views.words import chance, count_of, metric, share

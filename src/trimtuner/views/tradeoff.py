@@ -1,7 +1,7 @@
 """View 4: accuracy against cost where it counts: what was tested there, what is predicted, and the Pareto front.
 
 Forecasts are shown at their medians, where with even chances they lie on a limit; on the front they count with the
-unfavourable ends of their intervals (see decisions.front).
+unfavourable ends of their intervals (see decisions.pareto).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 
 from trimtuner.arrays import Floats, Positions
 from trimtuner.decisions.belief import Belief
-from trimtuner.decisions.front import LIKELY as FEASIBLE
-from trimtuner.decisions.front import Outline, kept_values
+from trimtuner.decisions.pareto import LIKELY as FEASIBLE
+from trimtuner.decisions.pareto import Outline, kept_values
 from trimtuner.problem.expressions import Value
 from trimtuner.state import StudyState
-from trimtuner.tuning.front import outline_named
+from trimtuner.tuning.pareto import outline_named
 
 NOTHING_TO_TRADE = "There is only one number to each configuration: nothing to trade."
 _SHOWN_AT_MOST = 1200
