@@ -15,7 +15,7 @@ from trimtuner.problem.history import History, Trial
 from trimtuner.problem.problem import Problem
 from trimtuner.records import Attempt, StudyView
 from trimtuner.tuning import tuner
-from trimtuner.tuning.front import Front, front_of
+from trimtuner.tuning.pareto import Front, front_of
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recommendation import Recommendation, recommendation_from
 

@@ -79,7 +79,7 @@ def test_a_part_is_its_name_and_its_constants():
     described = TRIMTUNER_DT.described()
     assert described["filter"] == {"HighestConstrainedAccuracy": {"share": 0.1}}
     assert described["surrogate"] == {"BaggedTrees": {"count": 64, "basis": {"function": "log_basis"}}}
-    assert described["tests"] == "Tests.ANYWHERE"
+    assert described["tests"] == "WhereTested.ANYWHERE"
     assert described["acquisition"]["Per"]["price"] == {"ExpectedCost": {}}
 
 

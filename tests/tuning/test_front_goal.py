@@ -10,7 +10,7 @@ from decisions.fakes import KnownSurrogate, gaussian_of_times, gaussian_over, hi
 from trimtuner.decisions.stopping import Stop
 from trimtuner.problem.history import History
 from trimtuner.tuning import tuner
-from trimtuner.tuning.front import Front, price_sought
+from trimtuner.tuning.pareto import Front, price_sought
 from trimtuner.tuning.recipes import METHODS, TRIMTUNER, recipe_named
 from trimtuner.tuning.recommendation import Estimate, Recommendation
 

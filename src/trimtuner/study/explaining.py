@@ -11,7 +11,7 @@ from trimtuner.problem.problem import COST, TIME
 from trimtuner.state import StudyState
 from trimtuner.study.telling import best_text, brief, learning_lines, table_text
 from trimtuner.tuning import tuner
-from trimtuner.tuning.front import price_sought
+from trimtuner.tuning.pareto import price_sought
 from trimtuner.views.words import configuration, metric, number, share
 
 

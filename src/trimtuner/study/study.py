@@ -25,7 +25,7 @@ from trimtuner.study.description import Description
 from trimtuner.study.memory import InMemory, Memory, Recorded, budget_in_record, earlier_in_record
 from trimtuner.study.owners import alive_owners
 from trimtuner.tuning import tuner
-from trimtuner.tuning.front import Front, front_of
+from trimtuner.tuning.pareto import Front, front_of
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recipes import recipe_named
 from trimtuner.tuning.recommendation import Recommendation, recommendation_from
@@ -288,6 +288,7 @@ class Study:
 
     def belief_at_hand(self, history: History) -> Belief | None:
         """The belief of the last recommendation, if nothing has happened since: the same fit, not done twice."""
+        # By identity: whatever happens makes another history, and to compare two would take longer the longer they are.
         last = self._last_belief  # read once: another thread may recommend
         return last[1] if last is not None and last[0] is history else None
 

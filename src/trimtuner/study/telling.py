@@ -11,7 +11,7 @@ from trimtuner.problem.history import Trial
 from trimtuner.problem.problem import COST, TIME
 from trimtuner.problem.rows import row_of_measurement
 from trimtuner.state import StudyState
-from trimtuner.tuning.front import KEPT, Front
+from trimtuner.tuning.pareto import KEPT, Front
 from trimtuner.tuning.recommendation import Estimate, Recommendation
 from trimtuner.views.progress import progress, progress_line
 from trimtuner.views.spend import money_lines, money_words, spend

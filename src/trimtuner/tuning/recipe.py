@@ -16,9 +16,10 @@ from trimtuner.decisions.designs import Design
 from trimtuner.decisions.filters import Filter, KeepAll
 from trimtuner.decisions.incumbents import Incumbent
 from trimtuner.decisions.inheritance import Inheritance
+from trimtuner.decisions.learning import expect, learn
 from trimtuner.decisions.stopping import Never, Stop
 from trimtuner.errors import InputError
-from trimtuner.models.gaussian_process import GaussianProcess
+from trimtuner.models.inherited import Heir
 from trimtuner.models.posterior import Surrogate
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import History
@@ -29,10 +30,8 @@ from trimtuner.problem.space import Space
 Need: TypeAlias = Callable[[Problem], str | None]  # what is missing in a problem for the method to serve it
 
 
-class Tests(Enum):
+class WhereTested(Enum):
     """Which fractions a method tests on."""
-
-    __test__ = False  # for pytest, which would take it for one of its own by the name
 
     ANYWHERE = "any fraction"
     BELOW_FULL = "less than all of the data"
@@ -46,7 +45,7 @@ class _Parts(TypedDict, total=False):
     incumbent: Incumbent
     acquisition: Acquisition | None
     filter: Filter
-    tests: Tests
+    tests: WhereTested
     takes_snapshots: bool
     quality_growth: float
     confidence: float
@@ -57,16 +56,19 @@ class _Parts(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Recipe:
-    """The parts of a method."""
+    """The parts of a method, to be given to a ``Study``; ``but`` exchanges some of those of another.
 
-    surrogate: Surrogate
-    design: Design
-    incumbent: Incumbent
-    acquisition: Acquisition | None = None  # None: the design goes on for ever
-    filter: Filter = field(default_factory=KeepAll)
-    tests: Tests = Tests.ANYWHERE
+    A part is any object with the methods that are asked of it; a frozen dataclass can also be written down in a record.
+    """
+
+    surrogate: Surrogate  # what is learnt of each metric
+    design: Design  # what is tested before there is a model
+    incumbent: Incumbent  # what is recommended
+    acquisition: Acquisition | None = None  # what a trial is worth; None: the design goes on for ever
+    filter: Filter = field(default_factory=KeepAll)  # which candidates are scored
+    tests: WhereTested = WhereTested.ANYWHERE
     takes_snapshots: bool = False  # also after the design, where the space offers them
-    quality_growth: float = 0.0  # that accuracy is expected to have with the data before any evidence; see Belief.learn
+    quality_growth: float = 0.0  # that accuracy is expected to have with the data before any evidence; see learn
     confidence: float = 0.9  # with which a trial must fit what is left of the budget
     stop: Stop = field(default_factory=Never)
     needs: tuple[Need, ...] = ()
@@ -86,21 +88,21 @@ class Recipe:
 
     def narrow(self, problem: Problem) -> Problem:
         """The problem as the method sees it: one that tests on all of the data only, recommends it only."""
-        if self.tests is Tests.FULL:
+        if self.tests is WhereTested.FULL:
             return problem.narrowed_to((1.0,))
-        if self.tests is Tests.WHERE_MEANT:
+        if self.tests is WhereTested.WHERE_MEANT:
             return problem.narrowed_to(problem.target_fractions)
         return problem
 
     def believe(self, problem: Problem, pool: Pool, history: History, seed: int) -> Belief:
         """What the method makes of a history, problem and history as it sees them."""
-        return Belief.learn(problem, pool, history, self.surrogate, seed, self.quality_growth, self.earlier)
+        return learn(problem, pool, history, self.surrogate, seed, self.quality_growth, self.earlier)
 
     def expect(self, problem: Problem, pool: Pool) -> Belief | None:
         """What earlier studies alone let it expect; nothing where there are none, or they say too little."""
-        if not self.earlier or not isinstance(self.surrogate, GaussianProcess):
+        if not self.earlier or not isinstance(self.surrogate, Heir):
             return None
-        return Belief.expect(problem, pool, self.surrogate, self.quality_growth, self.earlier)
+        return expect(problem, pool, self.surrogate, self.quality_growth, self.earlier)
 
     def learning_from(self, earlier: Sequence[Earlier], space: Space) -> Recipe:
         """The same method for a study in this space that learns from earlier ones; an error where it cannot."""
@@ -111,7 +113,7 @@ class Recipe:
 
     def require_learning(self) -> None:
         """Refuse a method that cannot learn from earlier studies."""
-        if self.acquisition is None or not isinstance(self.surrogate, GaussianProcess):
+        if self.acquisition is None or not isinstance(self.surrogate, Heir):
             raise InputError(
                 "learn_from: this method has no Gaussian process that could stand on an earlier study; use trimtuner, "
                 "trimtuner-gp, fabolas, fabulinus, cherrypick, eic, eic-usd or ei, or leave learn_from out"
@@ -128,7 +130,7 @@ class Recipe:
 
     def tested_fractions(self, problem: Problem) -> tuple[float, ...]:
         """The fractions, of a problem narrowed already, that may be asked."""
-        if self.tests is Tests.BELOW_FULL:
+        if self.tests is WhereTested.BELOW_FULL:
             return tuple(fraction for fraction in problem.space.fractions if fraction < 1.0)
         return problem.space.fractions
 

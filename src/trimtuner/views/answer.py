@@ -10,7 +10,7 @@ import numpy as np
 from trimtuner.decisions.belief import Belief
 from trimtuner.problem.problem import COST, TIME
 from trimtuner.state import StudyState
-from trimtuner.tuning.front import outline_named
+from trimtuner.tuning.pareto import outline_named
 from trimtuner.tuning.recommendation import Recommendation, recommendation_from
 from trimtuner.views.blocks import Block, Code, Heading, Html, TextTable, View
 from trimtuner.views.words import chance, count_of, estimate, metric, share, value_text

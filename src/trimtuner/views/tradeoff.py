@@ -1,7 +1,7 @@
 """Accuracy against cost where it counts: what was tested there, what is predicted, and the Pareto front.
 
 Forecasts are shown at their medians, where with even chances they lie on a limit; on the front they count with the
-unfavourable ends of their intervals (see decisions.front).
+unfavourable ends of their intervals (see decisions.pareto).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 
 from trimtuner.arrays import Floats, Positions
 from trimtuner.decisions.belief import Belief
-from trimtuner.decisions.front import LIKELY as FEASIBLE
-from trimtuner.decisions.front import Outline, kept_values
+from trimtuner.decisions.pareto import LIKELY as FEASIBLE
+from trimtuner.decisions.pareto import Outline, kept_values
 from trimtuner.problem.expressions import Value
 from trimtuner.state import StudyState
-from trimtuner.tuning.front import outline_named
+from trimtuner.tuning.pareto import outline_named
 from trimtuner.views.blocks import Block, Drawn, Folded, Picture, TextTable, View, named_pictures
 from trimtuner.views.drawing.chart import Chart, across, unit_of, up
 from trimtuner.views.drawing.scales import kind_for

@@ -8,7 +8,7 @@ from html import escape
 from typing import overload
 
 from trimtuner.decisions.belief import Belief
-from trimtuner.decisions.front import CONFIDENCE, EVEN_CHANCES, Outline, axes_of, outline, price_of_step
+from trimtuner.decisions.pareto import CONFIDENCE, EVEN_CHANCES, Outline, axes_of, outline, price_of_step
 from trimtuner.errors import InputError, NoAnswer
 from trimtuner.problem.problem import parse_quantity
 from trimtuner.tuning.recipe import Recipe

@@ -15,7 +15,7 @@ from decisions.fakes import (
     problem_of,
     space_of,
 )
-from trimtuner.decisions.insurance import AtTargets, Insured
+from trimtuner.decisions.improvement import AtTargets, ShareAtTargets
 
 COUNT = 3  # configurations, each at two fractions; those on all of the data come last
 FULL_SECONDS = 100.0
@@ -35,7 +35,7 @@ def outlook_after(spent, at_full_data=()):
 
 
 def is_insured(outlook, **parts):
-    return not (Insured(FIRST, AtTargets(SECOND), **parts).score(outlook) == 7.0).all()
+    return not (ShareAtTargets(FIRST, AtTargets(SECOND), **parts).score(outlook) == 7.0).all()
 
 
 def test_the_price_of_a_full_run_is_free():
@@ -56,14 +56,14 @@ def test_share_and_free_runs_are_as_told():
 
 def test_only_targets_count_when_it_is_due():
     outlook = outlook_after(spent=200.0)
-    scores = Insured(FIRST, AtTargets(SECOND)).score(outlook)
+    scores = ShareAtTargets(FIRST, AtTargets(SECOND)).score(outlook)
     is_full = outlook.candidates.fractions == 1.0
     assert (scores[~is_full] == 0.0).all()
     np.testing.assert_array_equal(scores[is_full], (1.0 + np.arange(2 * COUNT))[is_full])
 
 
 def test_where_full_data_promises_nothing_the_first_score_goes_on():
-    np.testing.assert_array_equal(Insured(FIRST, NEVER).score(outlook_after(spent=200.0)), 7.0)
+    np.testing.assert_array_equal(ShareAtTargets(FIRST, NEVER).score(outlook_after(spent=200.0)), 7.0)
 
 
 def test_where_every_fraction_is_a_target_all_money_was_spent_on_targets():
@@ -73,4 +73,4 @@ def test_where_every_fraction_is_a_target_all_money_was_spent_on_targets():
     quantities = {"score": (IDENTITY, gaussian_over(space, 0.0)), "time": (LOG, times)}
     seen = [measurement(number, 0.5, score=1.0, time=150.0) for number in range(2)]
     belief = belief_of(problem_of(space, maximize=None, minimize="time"), quantities, seen, spent=300.0)
-    np.testing.assert_array_equal(Insured(FIRST, SECOND).score(outlook_of(belief)), 7.0)
+    np.testing.assert_array_equal(ShareAtTargets(FIRST, SECOND).score(outlook_of(belief)), 7.0)
