@@ -15,11 +15,11 @@ from trimtuner.records import Attempt
 os.environ.update(MLFLOW_DISABLE_TELEMETRY="true", DO_NOT_TRACK="true")  # read when mlflow is imported
 mlflow = pytest.importorskip("mlflow")
 pytest.importorskip("alembic")  # for a store in a database
-from written_jobs import write_job  # noqa: E402
 from mlflow.entities import Metric, Param  # noqa: E402
 
 from trimtuner.commands.cli import app  # noqa: E402
 from trimtuner.integrations.mlflow import Progress, log_progress, log_study, measurements_from  # noqa: E402
+from written_jobs import write_job  # noqa: E402
 
 # MLflow asks SQLAlchemy for something that 2.1 calls old.
 pytestmark = [

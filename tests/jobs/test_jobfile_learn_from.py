@@ -10,10 +10,10 @@ import pytest
 
 from trimtuner.commands.look import Look, explain_text, status, status_text
 from trimtuner.errors import InputError
-from trimtuner.jobs.faults import JobFileError
 from trimtuner.jobs.load import load_job
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.jobs.validation import validation
+from trimtuner.keys.faults import JobFileError
 
 JOB = """
 name: {name}

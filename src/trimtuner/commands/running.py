@@ -12,9 +12,9 @@ from types import FrameType
 from typing import Protocol
 
 from trimtuner.commands.look import Look, brief, money_line, signs
-from trimtuner.jobs.faults import one_printable_line
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.jobs.subjects import last_words, subject_of
+from trimtuner.keys.faults import one_printable_line
 from trimtuner.problem.history import History
 from trimtuner.study.driver import Driver, Happening
 from trimtuner.views.progress import progress

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from trimtuner.jobs.job import Job, Json
+from trimtuner.jobs.job import Job
+from trimtuner.keys.kinds import Json
 from trimtuner.problem.cloud import Cloud, Cluster
 from trimtuner.problem.parameters import Choice, Int, Parameter
 from trimtuner.problem.problem import Constraint, Goal

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trimtuner.commands.checkup.checks import Check, failed, fine, unknown
 from trimtuner.engines.aws.ec2 import Ec2
-from trimtuner.jobs.job import Job
+from trimtuner.engines.checks import Check, Workload, failed, fine, unknown
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.vms import Market
 
@@ -24,11 +23,10 @@ _CODES: dict[tuple[str, Market], str] = {
 }
 
 
-def check_quotas(ec2: Ec2, job: Job) -> Iterator[Check]:
+def check_quotas(ec2: Ec2, work: Workload) -> Iterator[Check]:
     """One check for each quota that the job may use."""
-    cloud = job.space.cloud
-    for (family, market), most in ({} if cloud is None else _most_vcpus(cloud)).items():
-        yield _check_quota(ec2, family, market, most * job.engine.parallel)
+    for (family, market), most in ({} if work.cloud is None else _most_vcpus(work.cloud)).items():
+        yield _check_quota(ec2, family, market, most * work.parallel)
 
 
 def _most_vcpus(cloud: Cloud) -> dict[tuple[str, Market], int]:

@@ -10,20 +10,19 @@ from collections.abc import Iterator, Mapping
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trimtuner.commands.checkup.aws_quotas import check_quotas
-from trimtuner.commands.checkup.aws_things import check_things
-from trimtuner.commands.checkup.checks import Check, failed, fine, unknown, warning
+from trimtuner.engines.aws.checks_named import check_things
+from trimtuner.engines.aws.checks_quotas import check_quotas
 from trimtuner.engines.aws.ec2 import Ec2, usual_region
 from trimtuner.engines.aws.refusals import Refused, code_of, explain
 from trimtuner.engines.aws.settings import AwsSettings
+from trimtuner.engines.checks import Check, Workload, failed, fine, unknown, warning
 from trimtuner.engines.protocol import EngineTrouble
 from trimtuner.errors import TrimTunerError
-from trimtuner.jobs.job import Job
 
 _SKEW_REFUSED, _SKEW_NOTED = 300.0, 30.0  # seconds; AWS refuses what is signed by a clock that is further off
 
 
-def check_aws(job: Job, settings: AwsSettings) -> Iterator[Check]:
+def checks_of(work: Workload, settings: AwsSettings) -> Iterator[Check]:
     """One after the other; without credentials, there is nothing more to see."""
     region = settings.region or usual_region()
     if region is None:
@@ -36,9 +35,9 @@ def check_aws(job: Job, settings: AwsSettings) -> Iterator[Check]:
     if credentials.outcome == "failed":
         return
     yield _check_clock(ec2)
-    yield from check_things(ec2, job, settings)
-    yield from _check_permissions(ec2, job, settings)
-    yield from check_quotas(ec2, job)
+    yield from check_things(ec2, work, settings)
+    yield from _check_permissions(ec2, work, settings)
+    yield from check_quotas(ec2, work)
 
 
 def _check_credentials(ec2: Ec2) -> Check:
@@ -59,10 +58,10 @@ def _check_clock(ec2: Ec2) -> Check:
     return fine("clock", text)
 
 
-def _check_permissions(ec2: Ec2, job: Job, settings: AwsSettings) -> Iterator[Check]:
-    for look in _looks(job, settings):
+def _check_permissions(ec2: Ec2, work: Workload, settings: AwsSettings) -> Iterator[Check]:
+    for look in _looks(work, settings):
         yield _check_dry_run(ec2, look, {})
-    yield _check_launch(ec2, job, settings)
+    yield _check_launch(ec2, work, settings)
     # No machine is there to try it on, and the policy allows it for ours alone; so a refusal says little.
     for call, request in _ENDING.items():
         found = _check_dry_run(ec2, call, request)
@@ -70,9 +69,8 @@ def _check_permissions(ec2: Ec2, job: Job, settings: AwsSettings) -> Iterator[Ch
         yield unknown(found.name, "can be known only with a machine of ours", _POLICY) if is_refused else found
 
 
-def _looks(job: Job, settings: AwsSettings) -> list[str]:
-    cloud = job.space.cloud
-    uses_spot = cloud is not None and "spot" in cloud.markets
+def _looks(work: Workload, settings: AwsSettings) -> list[str]:
+    uses_spot = work.cloud is not None and "spot" in work.cloud.markets
     wanted = {
         "describe_instances": True,
         "describe_spot_instance_requests": uses_spot,
@@ -89,19 +87,19 @@ _ENDING: Mapping[str, Mapping[str, object]] = {
 }
 
 
-def _check_launch(ec2: Ec2, job: Job, settings: AwsSettings) -> Check:
+def _check_launch(ec2: Ec2, work: Workload, settings: AwsSettings) -> Check:
     """The very request that a trial would make, as a dry run."""
     from trimtuner.engines.aws.keys import KeyPair
     from trimtuner.engines.aws.naming import Name
     from trimtuner.engines.aws.order import Order
     from trimtuner.engines.protocol import Machines
 
-    cloud = job.space.cloud
+    cloud = work.cloud
     if cloud is None:
         return failed("run_instances", "the job names no machines", "add a section 'cloud' to it")
     first = cloud.clusters[0]
     machines = Machines(first.vm_type, first.vm_count, first.market, price_per_hour=1.0)
-    order = Order(Name(ec2.region, "doctor", 0, 0), machines, settings, KeyPair("", "none"), None, job.run.timeout)
+    order = Order(Name(ec2.region, "doctor", 0, 0), machines, settings, KeyPair("", "none"), None, work.limit)
     try:
         image = settings.image or ec2.newest_image(first.vm_type)
         root_device = None if settings.disk_gib is None else ec2.root_device(image)
