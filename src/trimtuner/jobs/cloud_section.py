@@ -8,28 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trimtuner.errors import nearest
-from trimtuner.keys.declared import key, keys_of, read_keys, required, schema_of, section
+from trimtuner.keys import kinds
+from trimtuner.keys.declared import key, keys_of, optional, read_keys, required, schema_of, section
 from trimtuner.keys.faults import Fault
-from trimtuner.keys.fields import Field, MappingNode, Section, shortened
-from trimtuner.keys.kinds import (
-    Json,
-    Kind,
-    Schema,
-    any_case,
-    condition,
-    has,
-    like,
-    list_of,
-    made,
-    mapping_of,
-    number,
-    one_of,
-    one_or_more,
-    only,
-    text,
-    where,
-    whole_number,
-)
+from trimtuner.keys.fields import Field, MappingNode, shortened
+from trimtuner.keys.kinds import Json, Kind, Schema
 from trimtuner.problem.catalog import (
     BUILT_IN,
     DEFAULT_REGIONS,
@@ -50,12 +33,12 @@ from trimtuner.problem.catalog import (
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.vms import MARKETS, VM, Market, Spot
 
-PRICE = number("a price in USD per hour", above=LEAST_AMOUNT, most=MOST_PRICE)
+PRICE = kinds.number("a price in USD per hour", above=LEAST_AMOUNT, most=MOST_PRICE)
 
 _CATALOGS = (BUILT_IN, *DEFAULT_REGIONS)
 _MOST_COUNTS = 1000
 _MOST_CLUSTERS = 50_000
-_INTERRUPTIONS = number(
+_INTERRUPTIONS = kinds.number(
     "a number of interruptions per hour such as 0.05, once in 20 hours", least=0, most=MOST_INTERRUPTIONS_PER_HOUR
 )
 
@@ -68,13 +51,13 @@ class VmKeys:
     """A machine of one's own, as it is written."""
 
     vcpus: int = required(
-        whole_number("a whole number", 1, MOST_OF_A_KIND),
+        kinds.whole_number("a whole number", 1, MOST_OF_A_KIND),
         "How many virtual CPUs it has.",
         write="vcpus: 2",
         examples=[2],
     )
     memory_gib: float = required(
-        number("an amount of memory in GiB", above=LEAST_AMOUNT, most=MOST_MEMORY_GIB),
+        kinds.number("an amount of memory in GiB", above=LEAST_AMOUNT, most=MOST_MEMORY_GIB),
         "Its memory in GiB.",
         write="memory_gib: 4",
         examples=[4],
@@ -82,35 +65,34 @@ class VmKeys:
     price_per_hour: float = required(
         PRICE, "What an hour costs on demand, in USD.", write="price_per_hour: 0.0464 (USD)", examples=[0.0464]
     )
-    gpus: int = key(whole_number("a whole number", 0, MOST_OF_A_KIND), "How many GPUs it has.", default=0)
-    spot_price_per_hour: float | None = key(
-        PRICE, "What an hour costs on spot, in USD.", default=None, examples=[0.0162]
-    )
+    gpus: int = key(kinds.whole_number("a whole number", 0, MOST_OF_A_KIND), "How many GPUs it has.", default=0)
+    spot_price_per_hour: float | None = optional(PRICE, "What an hour costs on spot, in USD.", examples=[0.0162])
     spot_interruptions_per_hour: float = key(
         _INTERRUPTIONS, "How often it is taken away on spot: 0.05 is once in 20 hours.", default=0.0
     )
 
 
-_VM = made(
+_VM = kinds.made(
     section(VmKeys, "a mapping such as {vcpus: 2, memory_gib: 4, price_per_hour: 0.0464}"),
     lambda found: VM(**dataclasses.asdict(found)),
 )
-_VMS = mapping_of(
-    _VM, "a mapping of VM types, each {vcpus: …, memory_gib: …, price_per_hour: …}", check_vm_name, like(VM_NAME)
+_VMS = kinds.mapping_of(
+    _VM, "a mapping of VM types, each {vcpus: …, memory_gib: …, price_per_hour: …}", check_vm_name, kinds.like(VM_NAME)
 )
 
 
-_DISCOUNT = made(number("a share such as 0.65, which is 65 % off"), lambda share: Spot(discount=share).discount)
+_DISCOUNT = kinds.made(
+    kinds.number("a share such as 0.65, which is 65 % off"), lambda share: Spot(discount=share).discount
+)
 
 
 @dataclass(frozen=True)
 class SpotKeys:
     """The spot market, as it is written."""
 
-    discount: float | None = key(
+    discount: float | None = optional(
         Kind(_DISCOUNT.read, {**_DISCOUNT.schema, "minimum": 0, "exclusiveMaximum": 1}),
         "How much cheaper spot is than on demand: 0.65 is 65 % off.",
-        default=None,
         examples=[0.65],
     )
     interruptions_per_hour: float = key(
@@ -121,8 +103,8 @@ class SpotKeys:
 # How many of them
 
 
-_COUNT = whole_number("a count of VMs", 1, 100_000)
-_COUNTS = one_or_more(
+_COUNT = kinds.whole_number("a count of VMs", 1, 100_000)
+_COUNTS = kinds.one_or_more(
     _COUNT,
     "a count, a list of them, or {min: 1, max: 8}",
     empty="write at least one count, and each once",
@@ -135,50 +117,43 @@ class CountKeys:
     """How many VMs may be rented, with the rule for valid pairs of type and count."""
 
     min: int = key(_COUNT, "The fewest.", default=1)
-    max: int | None = key(_COUNT, "The most; a range holds at most 1000 counts.", default=None, examples=[8])
-    values: tuple[int, ...] | None = key(_COUNTS, "The counts one by one, instead of `min` and `max`.", default=None)
-    rule: str | None = key(
-        condition("a rule such as 'vm_count * vcpus <= 80'"),
+    max: int | None = optional(_COUNT, "The most; a range holds at most 1000 counts.", examples=[8])
+    values: tuple[int, ...] = key(_COUNTS, "The counts one by one, instead of `min` and `max`.", default=())
+    rule: str | None = optional(
+        kinds.condition("a rule such as 'vm_count * vcpus <= 80'"),
         "Which choices are allowed: a condition on `vm_count`, `vm_type`, `market`, `vcpus`, `memory_gib`, `gpus` and "
         "`price_per_hour`, the last four those of one machine.",
-        default=None,
         examples=["vm_count * vcpus in [8, 16, 32]"],
     )
 
 
-_COUNT_KEYS = section(CountKeys, "a mapping", where(has("values"), only(["values", "rule"]), has("max")))
+_COUNT_KEYS = section(
+    CountKeys, "a mapping", kinds.where(kinds.has("values"), kinds.only(["values", "rule"]), kinds.has("max"))
+)
 
 
-@dataclass(frozen=True)
-class Counts:
-    """The counts of VMs to choose from."""
-
-    values: tuple[int, ...]
-    rule: str | None = None
-
-
-def _counts(field: Field) -> Counts:
+def _counts(field: Field) -> CountKeys:
+    """With the counts one by one, however they are written."""
     if not isinstance(field.node, MappingNode):
-        return Counts(_COUNTS.read(field))
+        return CountKeys(values=_COUNTS.read(field))
     with field.faults.all_or_none():
         found = _COUNT_KEYS.read(field)
-    written = field.named_fields("")
-    if found.values is not None:
+    if found.values:
         for bound in ("min", "max"):
-            if bound in written:
-                raise written.field(bound).fault("either 'values', or 'min' and 'max'")
-        return Counts(found.values, found.rule)
+            if bound in field:
+                raise field.field(bound).fault("either 'values', or 'min' and 'max'")
+        return found
     if found.max is None:
         raise Fault(field.line, f"{field.where} has no 'max'; write max: 8")
     least, most = found.min, found.max
     if not least <= most < least + _MOST_COUNTS:
         raise field.fault(f"from {least} to {most}: min must be at most max, and {_MOST_COUNTS} counts are the most")
-    return Counts(tuple(range(least, most + 1)), found.rule)
+    return dataclasses.replace(found, values=tuple(range(least, most + 1)))
 
 
 _COUNT_FORMS: Schema = {
     **_COUNT_KEYS.schema,
-    **list_of(_COUNT, "", empty="no", again="no").schema,
+    **kinds.list_of(_COUNT, "", empty="no", again="no").schema,
     **_COUNT.schema,
     "type": ["integer", "array", "object"],
 }
@@ -187,27 +162,27 @@ _COUNT_FORMS: Schema = {
 # The section
 
 
-_TYPE = text("the name of a VM type", like(VM_NAME))
+_TYPE = kinds.text("the name of a VM type", kinds.like(VM_NAME))
 _TYPES = "a list of VM types such as [t2.small, t2.medium]"
-_CATALOG: Schema = {"anyOf": [one_of(_CATALOGS).schema, {"type": "string", "pattern": rf"\.{any_case('csv')}$"}]}
+_CATALOG: Schema = {
+    "anyOf": [kinds.one_of(_CATALOGS).schema, {"type": "string", "pattern": rf"\.{kinds.any_case('csv')}$"}]
+}
 
 
 @dataclass(frozen=True)
 class CloudKeys:
     """The section ``cloud``, as it is written."""
 
-    catalog: str | None = key(
-        text(f"{', '.join(_CATALOGS)} or the path of a CSV", _CATALOG),
+    catalog: str | None = optional(
+        kinds.text(f"{', '.join(_CATALOGS)} or the path of a CSV", _CATALOG),
         "Where machines and prices are looked up: `aws` (or `builtin`, the same), `azure`, `gcp`, or the path of a CSV "
         "from the folder of the job file.",
-        default=None,
         examples=["aws", "prices.csv"],
     )
-    region: str | None = key(
-        text("the name of a region such as us-east-1"),
+    region: str | None = optional(
+        kinds.text("the name of a region such as us-east-1"),
         "Whose prices, for a catalogue. Without it "
         f"{', '.join(f'`{region}`' for region in DEFAULT_REGIONS.values())}; of a CSV, all rows.",
-        default=None,
         examples=["eu-west-1", "westeurope", "europe-west4"],
         needs=("catalog", "it picks rows of a catalogue; write 'catalog: aws', or leave it out"),
     )
@@ -217,21 +192,20 @@ class CloudKeys:
         default={},
         examples=[{"cpu-2": {"vcpus": 2, "memory_gib": 4, "price_per_hour": 0.0464}}],
     )
-    vm_type: tuple[str, ...] | None = key(
-        one_or_more(_TYPE, _TYPES, empty="the list is empty", again="{!r} is there twice; list each once"),
+    vm_type: tuple[str, ...] | None = optional(
+        kinds.one_or_more(_TYPE, _TYPES, empty="the list is empty", again="{!r} is there twice; list each once"),
         "The types to choose from, one or a list. A built-in catalogue needs it; otherwise all are offered.",
-        default=None,
         examples=[["m5.large", "m5.xlarge"]],
     )
-    vm_count: Counts = key(
+    vm_count: CountKeys = key(
         Kind(_counts, _COUNT_FORMS, lambda _: 1),
         "How many machines of the type work together: a number, a list, or a range with a rule.",
-        default=Counts((1,)),
+        default=CountKeys(values=(1,)),
         examples=[4, [1, 2, 4], {"min": 1, "max": 8, "rule": "vm_count * vcpus <= 16"}],
     )
     market: tuple[Market, ...] = key(
-        one_or_more(
-            one_of(MARKETS),
+        kinds.one_or_more(
+            kinds.one_of(MARKETS),
             "a list of on_demand, spot or both",
             empty="write on_demand, spot or both, each once",
             again="write on_demand, spot or both, each once",
@@ -241,7 +215,7 @@ class CloudKeys:
         examples=["spot", ["on_demand", "spot"]],
     )
     spot: Spot = key(
-        made(
+        kinds.made(
             section(SpotKeys, "a mapping such as {discount: 0.65}"),
             lambda found: Spot(found.discount, found.interruptions_per_hour),
         ),
@@ -250,7 +224,7 @@ class CloudKeys:
         examples=[{"discount": 0.65, "interruptions_per_hour": 0.05}],
     )
     helpers: tuple[str, ...] = key(
-        one_or_more(_TYPE, _TYPES, empty="the list is empty"),
+        kinds.one_or_more(_TYPE, _TYPES, empty="the list is empty"),
         "Machines that are rented beside the workers for every trial, on demand, and are part of its price; one or a "
         "list. A type may be named more than once.",
         default=(),
@@ -273,26 +247,21 @@ def _cloud(field: Field) -> Cloud:
     _check_size(field, len(types) * len(found.vm_count.values) * len(found.market))
     _check_spot(section, found.market, {name: known[name] for name in types})
     counts = found.vm_count
-    blamed = field if counts.rule is None else section.field("vm_count").named_fields("").field("rule")
+    blamed = field if counts.rule is None else section.field("vm_count").field("rule")
     with blamed.blamed():
         return Cloud(
-            known,
-            vm_types=types,
-            vm_count=counts.values,
-            rule=counts.rule,
-            market=found.market,
-            helpers=found.helpers,
+            known, vm_types=types, vm_count=counts.values, rule=counts.rule, market=found.market, helpers=found.helpers
         )
 
 
-def _check_sources(section: Section, found: CloudKeys) -> None:
+def _check_sources(section: Field, found: CloudKeys) -> None:
     if "catalog" not in section and "vms" not in section:
-        section.faults.add(section.own_line, "cloud has no VM types; write 'catalog: builtin' (or a CSV), or 'vms:'")
+        section.faults.add(section.line, "cloud has no VM types; write 'catalog: builtin' (or a CSV), or 'vms:'")
     if "vm_type" not in section and found.catalog in _CATALOGS:
         raise section.field("catalog").fault("a built-in catalogue needs 'vm_type: […]', those to choose from")
 
 
-def _of_catalog(section: Section, found: CloudKeys) -> Mapping[str, VM]:
+def _of_catalog(section: Field, found: CloudKeys) -> Mapping[str, VM]:
     if found.catalog is None:
         return {}
     listings = _listings(section.field("catalog"), found.catalog)
@@ -317,12 +286,11 @@ def _listings(field: Field, name: str) -> tuple[Listing, ...]:
         return listings_of_file(path)
 
 
-def _check_known(section: Section, key: str, known: Mapping[str, VM]) -> None:
+def _check_known(section: Field, key: str, known: Mapping[str, VM]) -> None:
     for item in section.field(key).one_or_more(_TYPES) if key in section else ():
         name = item.text("the name of a VM type")
         if name not in known:
-            fault = item.fault(f"{shortened(name)} is no known VM type{nearest(name, known)}")
-            section.faults.add(fault.line, str(fault))
+            item.note(f"{shortened(name)} is no known VM type{nearest(name, known)}")
 
 
 def _check_size(field: Field, clusters: int) -> None:
@@ -330,7 +298,7 @@ def _check_size(field: Field, clusters: int) -> None:
         raise field.fault(f"{clusters} triples of VM type, count and market; {_MOST_CLUSTERS} is the most")
 
 
-def _check_spot(section: Section, markets: tuple[Market, ...], offered: Mapping[str, VM]) -> None:
+def _check_spot(section: Field, markets: tuple[Market, ...], offered: Mapping[str, VM]) -> None:
     if "spot" not in markets:
         return
     for name, vm in offered.items():
@@ -342,7 +310,7 @@ def _check_spot(section: Section, markets: tuple[Market, ...], offered: Mapping[
 
 
 def _built_in(*words: str) -> Schema:
-    return {"properties": {"catalog": {"enum": [*words]}}, **has("catalog")}
+    return {"properties": {"catalog": {"enum": [*words]}}, **kinds.has("catalog")}
 
 
 def _rule_of_provider(provider: str) -> Schema:
@@ -351,26 +319,28 @@ def _rule_of_provider(provider: str) -> Schema:
     regions = sorted({listing.quote.region for listing in built_in_listings(provider)})
     known: Schema = {"$ref": f"#/$defs/{provider}_vm_type"}
     types: Schema = {"anyOf": [known, {"type": "array", "items": known}]}
-    return where(
+    return kinds.where(
         _built_in(*words),
         {
             "properties": {"region": {"enum": [*regions]}},
-            **where(has("vms"), {}, {"properties": {"vm_type": types, "helpers": types}}),
+            **kinds.where(kinds.has("vms"), {}, {"properties": {"vm_type": types, "helpers": types}}),
         },
     )
 
 
 def rules_of_catalogs() -> Schema:
     """What the built-in catalogues know; reading them takes a while, and only the schema asks for it."""
-    return {"allOf": [where(_built_in(*_CATALOGS), has("vm_type")), *map(_rule_of_provider, DEFAULT_REGIONS)]}
+    return {
+        "allOf": [kinds.where(_built_in(*_CATALOGS), kinds.has("vm_type")), *map(_rule_of_provider, DEFAULT_REGIONS)]
+    }
 
 
 def built_in_vm_types() -> dict[str, Json]:
     """The names of the VM types of each provider, as pieces to refer to."""
     return {
-        f"{provider}_vm_type": one_of(sorted({listing.vm_type for listing in built_in_listings(provider)})).schema
+        f"{provider}_vm_type": kinds.one_of(sorted({listing.vm_type for listing in built_in_listings(provider)})).schema
         for provider in DEFAULT_REGIONS
     }
 
 
-CLOUD = Kind(_cloud, schema_of(keys_of(CloudKeys), {"anyOf": [has("catalog"), has("vms")]}))
+CLOUD = Kind(_cloud, schema_of(keys_of(CloudKeys), {"anyOf": [kinds.has("catalog"), kinds.has("vms")]}))

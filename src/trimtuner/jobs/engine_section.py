@@ -39,9 +39,7 @@ def _engine(field: Field) -> EngineChoice:
     for name in section.keys:
         homes = [one for one in ENGINES if name in keys_of_engine(one)]
         if homes and choice.type not in homes:
-            section.faults.add(
-                section.line(name), f"engine.{name}: it is for type {' or '.join(homes)}, this is {choice.type}"
-            )
+            section.field(name).note(f"it is for type {' or '.join(homes)}, this is {choice.type}")
     return dataclasses.replace(choice, settings=read_keys(section, ENGINES[choice.type].settings))
 
 

@@ -15,7 +15,7 @@ from trimtuner.jobs.problem_section import BUDGET, CONSTRAINTS, GOAL, Budget
 from trimtuner.jobs.run_section import RUN, TrialCommand
 from trimtuner.jobs.search_section import SEARCH, Search
 from trimtuner.jobs.space_section import CONFIGS, DATA, PARAMETERS, Data, Listed
-from trimtuner.keys.declared import key
+from trimtuner.keys.declared import key, optional
 from trimtuner.keys.fields import Field
 from trimtuner.keys.kinds import Kind, either, like, text
 from trimtuner.problem.axes import Configuration
@@ -46,19 +46,17 @@ def _storage(field: Field) -> Path | Address:
 class JobKeys:
     """A job file section by section, as it is written; None is what is not there, or faulty."""
 
-    name: str | None = key(
+    name: str | None = optional(
         text("the name of the study", like(STUDY_NAME), check_name),
         "The name of the study: 1 to 64 letters, digits and `.` `_` `-`, the first a letter or digit.",
-        default=None,
         write="name: mnist",
         examples=["mnist-cnn"],
     )
-    goal: Goal | None = key(
+    goal: Goal | None = optional(
         GOAL,
         "What you want. `cost` (USD) and `time` (seconds) are measured by trimtuner; every other metric is what your "
         "command reports. Both keys together ask for the trade-off between the two: the best of one for every value of "
         "the other.",
-        default=None,
         write="goal: {maximize: accuracy}",
         examples=[{"maximize": "accuracy"}, {"minimize": COST}, {"maximize": "accuracy", "minimize": COST}],
     )
@@ -83,11 +81,10 @@ class JobKeys:
         default=Data(),
         examples=[{"fractions": ["1/60", "1/10", "1/4", 1], "snapshots": True}],
     )
-    parameters: Mapping[str, Parameter] | None = key(
+    parameters: Mapping[str, Parameter] | None = optional(
         PARAMETERS,
         "What your training script may be told, by names of your own: letters, digits and underscores. Each is a list "
         "of `values`, a range from `min` to `max`, or one `value`. Your command finds the choice in `{name}`.",
-        default=None,
         examples=[
             {
                 "learning_rate": {"values": [0.001, 0.0001], "scale": "log"},
@@ -97,11 +94,10 @@ class JobKeys:
             }
         ],
     )
-    cloud: Cloud | None = key(
+    cloud: Cloud | None = optional(
         CLOUD,
         "The machines to choose from: `vm_type`, `vm_count` and, where there is a choice, `market` become parameters. "
         "They come from a catalogue, from `vms`, or from both.",
-        default=None,
         examples=[
             {
                 "catalog": "aws",
@@ -114,11 +110,10 @@ class JobKeys:
             {"vms": {"cpu-2": {"vcpus": 2, "memory_gib": 4, "price_per_hour": 0.0464}}},
         ],
     )
-    configs: tuple[Listed, ...] | None = key(
+    configs: tuple[Listed, ...] | None = optional(
         CONFIGS,
         "Instead of `parameters` and `cloud`: every configuration written out, as a mapping of names of your own to "
         "values. All of them have a price, or none.",
-        default=None,
         examples=[
             [
                 {"rate": 0.1, "machine": "small", "price_per_hour": 0.05},
@@ -126,11 +121,10 @@ class JobKeys:
             ]
         ],
     )
-    run: TrialCommand | None = key(
+    run: TrialCommand | None = optional(
         RUN,
         'How one trial is run. It reports by printing a line such as `::metric {"accuracy": 0.91}`; everything else it '
         "prints goes to its log. Time and cost are measured.",
-        default=None,
         write="run: {command: [python, train.py]}",
         examples=[
             {
@@ -152,7 +146,7 @@ class JobKeys:
         default=Search(),
         examples=[{"method": "trimtuner", "seed": 0}],
     )
-    storage: Path | Address | None = key(
+    storage: Path | Address | None = optional(
         Kind(
             _storage,
             {
@@ -163,7 +157,6 @@ class JobKeys:
         ),
         "Where the record is kept: the path of a SQLite file from the folder of the job file, or the address of a "
         "PostgreSQL database. Without it, `NAME.db` beside the job file.",
-        default=None,
         examples=["records/mnist.db", "postgresql://user@host/database"],
     )
 

@@ -12,7 +12,7 @@ from trimtuner.jobs.space_section import Offer, offer_of
 from trimtuner.jobs.tree import tree_of
 from trimtuner.keys.declared import keys_of, read_keys
 from trimtuner.keys.faults import Fault, Faults, JobFileError, one_printable_line
-from trimtuner.keys.fields import ROOT, Field, MappingNode, Section
+from trimtuner.keys.fields import ROOT, Field
 
 LARGEST_FILE = 2**20  # bytes
 _RECORD = b"SQLite format 3\0"  # how a record begins
@@ -62,10 +62,10 @@ def _job(text: str, faults: Faults, path: Path) -> Job | None:
     root = Field(node, ROOT, node.line, faults).section(known, "a mapping of keys such as 'name: mnist'")
     found = read_keys(root, JobKeys)
     offer = Offer()
-    with faults.collecting(root.own_line):
+    with faults.collecting(root.line):
         offer = offer_of(root, found.data, found.parameters, found.cloud, found.configs)
-    if "run" in root and isinstance(root.field("run").node, MappingNode):
-        check_run(root.field("run").named_fields(""), found.run, offer)
+    if "run" in root:
+        check_run(root.field("run"), found.run, offer)
     if found.name is None or found.goal is None or found.run is None or offer.space is None:
         return None
     folder = faults.path.parent
@@ -93,25 +93,25 @@ def _homes() -> dict[str, tuple[str, ...]]:
     return {ROOT: tuple(keys_of(JobKeys)), **inner}
 
 
-def _check_together(root: Section, job: Job) -> None:
+def _check_together(root: Field, job: Job) -> None:
     """What only several sections together can get wrong."""
-    with root.faults.collecting(root.line("constraints")):
+    with root.faults.collecting(root.line_of("constraints")):
         problem = problem_of(job)
         if problem.names_cost and not job.space.has_prices:
             key = "budget" if job.budget.money is not None else "constraints" if "constraints" in root else "goal"
             raise Fault(
-                root.line(key),
+                root.line_of(key),
                 f"{key}: it speaks of money, and no machine has a price; write 'cloud:', or prices in 'configs:'",
             )
     _check_metrics_file(root, job)
 
 
-def _check_metrics_file(root: Section, job: Job) -> None:
+def _check_metrics_file(root: Field, job: Job) -> None:
     run, engine = job.run, job.engine
     if run.metrics_file is None or engine.parallel == 1 or Word.parse(run.metrics_file).names:
         return
     root.faults.add(
-        root.line("run"),
+        root.line_of("run"),
         f"run.metrics: {engine.parallel} trials side by side would write the same file; name it by the trial, "
         'such as {file: "metrics-{trial}.jsonl"}, and hand {trial} to the command',
     )

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from trimtuner.errors import InputError
-from trimtuner.keys.declared import key, section
+from trimtuner.keys.declared import key, optional, section
 from trimtuner.keys.fields import Field, ScalarNode, shortened
 from trimtuner.keys.kinds import CONSTRAINT, DURATION, MONEY, Kind, Schema, like, list_of, made, text, whole_number
 from trimtuner.problem.problem import COST, TIME, Constraint, goal_of
@@ -32,17 +32,13 @@ def _check_metric(metric: str) -> None:
 class GoalKeys:
     """The section ``goal``, as it is written."""
 
-    maximize: str | None = key(
-        _metric(COST, TIME),
-        "The metric to make as large as the constraints allow.",
-        default=None,
-        examples=["accuracy"],
+    maximize: str | None = optional(
+        _metric(COST, TIME), "The metric to make as large as the constraints allow.", examples=["accuracy"]
     )
-    minimize: str | None = key(
+    minimize: str | None = optional(
         _metric(),
         "The metric to make as small as the constraints allow. With `cost` or `time`, and a constraint on how good the "
         "result must be, the share of the data is chosen too.",
-        default=None,
         examples=[COST, TIME, "loss"],
     )
 
@@ -61,11 +57,10 @@ GOAL = made(
 class Budget:
     """What the search may use; None is no limit."""
 
-    money: float | None = key(
+    money: float | None = optional(
         MONEY,
         "A hard cap in USD: a trial starts only if its worst case, its time-out at the price of its machines, still "
         "fits. `USD`, `cents`, or a plain number of USD.",
-        default=None,
         examples=["25 USD", "50 cents", 2.5],
     )
     seconds: float | None = key(
@@ -76,11 +71,8 @@ class Budget:
         default=None,
         examples=["12h", "90min"],
     )
-    trials: int | None = key(
-        whole_number("a number of trials", 1, _MOST_TRIALS),
-        "The most trials, failed ones included.",
-        default=None,
-        examples=[200],
+    trials: int | None = optional(
+        whole_number("a number of trials", 1, _MOST_TRIALS), "The most trials, failed ones included.", examples=[200]
     )
 
 

@@ -14,24 +14,10 @@ from typing import Literal, TypeAlias
 from trimtuner.errors import InputError
 from trimtuner.jobs.commands import Word, written
 from trimtuner.jobs.space_section import RUN_PLACEHOLDERS, Offer
-from trimtuner.keys.declared import key, required, section
-from trimtuner.keys.fields import Field, ListNode, ScalarNode, Section, shortened
-from trimtuner.keys.kinds import (
-    ANY_SCALAR,
-    DURATION,
-    MEMORY,
-    TEXT,
-    Kind,
-    braces,
-    like,
-    list_of,
-    made,
-    mapping_of,
-    text,
-    whole_number,
-    word,
-    word_or,
-)
+from trimtuner.keys import kinds
+from trimtuner.keys.declared import key, optional, required, section
+from trimtuner.keys.fields import Field, ListNode, ScalarNode, shortened
+from trimtuner.keys.kinds import Kind
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Value
 
@@ -41,17 +27,17 @@ _DEFAULT_TIMEOUT_SECONDS = 3600.0  # what is reserved for a trial must end somew
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _SECRET_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,127}")  # in capitals, so that few secrets pass for a name
 _OUR_PREFIX = "TRIMTUNER_"
-_COUNT = whole_number("a count", 0, 20)
+_COUNT = kinds.whole_number("a count", 0, 20)
 _COMMAND = "a list of words such as [python, train.py, '--lr={learning_rate}']"
 
 
 # The command
 
 
-_WORDS = list_of(
-    word(
+_WORDS = kinds.list_of(
+    kinds.word(
         'a word; put words with braces in quotes, such as "{learning_rate}"',
-        {**ANY_SCALAR, "pattern": braces("[A-Za-z_][A-Za-z0-9_]*")},
+        {**kinds.ANY_SCALAR, "pattern": kinds.braces("[A-Za-z_][A-Za-z0-9_]*")},
     ),
     _COMMAND,
     empty=f"it is empty; write {_COMMAND}",
@@ -64,11 +50,11 @@ def _command(found: Field) -> tuple[str, ...]:
     return _WORDS.read(found)
 
 
-def _as_list(text: str) -> str:
+def _as_list(command: str) -> str:
     try:
-        words = shlex.split(text)
+        words = shlex.split(command)
     except ValueError:
-        words = text.split()
+        words = command.split()
     return json.dumps(words, ensure_ascii=False)
 
 
@@ -99,11 +85,11 @@ def _check_variable(name: str) -> None:
         raise InputError(f"{name} begins with {_OUR_PREFIX}, which is how trials are found again; choose another name")
 
 
-_ENVIRONMENT = mapping_of(
-    word("a text or a number (for an empty one write '')"),
+_ENVIRONMENT = kinds.mapping_of(
+    kinds.word("a text or a number (for an empty one write '')"),
     "a mapping of variables such as {OMP_NUM_THREADS: 1}",
     _check_variable,
-    {**like(_VARIABLE_NAME), "not": {"pattern": f"^{_OUR_PREFIX}"}},
+    {**kinds.like(_VARIABLE_NAME), "not": {"pattern": f"^{_OUR_PREFIX}"}},
 )
 
 
@@ -120,7 +106,7 @@ class Retries:
     unavailable: int = key(_COUNT, "No such machines were to be had in time.", default=0)
 
 
-_RETRIES = made(
+_RETRIES = kinds.made(
     section(Retries, "a mapping from a kind of failure to a count, such as {preempted: 2}"),
     lambda found: {kind: int(count) for kind, count in dataclasses.asdict(found).items() if count},
 )
@@ -141,11 +127,11 @@ class MetricsFile:
     """A file that the command reports to."""
 
     file: str = required(
-        text(
+        kinds.text(
             "the path of a file",
             {
                 "type": "string",
-                "pattern": braces("trial"),
+                "pattern": kinds.braces("trial"),
                 "not": {"pattern": r"^/|(?:^|/)\.\.(?:/|$)|^(?:\./*)*$"},
             },
             _inside,
@@ -157,7 +143,7 @@ class MetricsFile:
     )
 
 
-_METRICS_FILE = made(
+_METRICS_FILE = kinds.made(
     section(MetricsFile, "stdout or a mapping such as {file: metrics.jsonl}"), lambda found: found.file
 )
 
@@ -175,7 +161,7 @@ class TrialCommand:
         examples=[["python", "train.py", "--lr={learning_rate}", "--fraction={fraction}"]],
     )
     working_directory: Path = key(
-        Kind(lambda field: field.folder / field.text("the path of a folder"), TEXT, str),
+        Kind(lambda field: field.folder / field.text("the path of a folder"), kinds.TEXT, str),
         "The folder in which the command runs, from the folder of the job file.",
         default=Path(),
         examples=["jobs"],
@@ -187,23 +173,22 @@ class TrialCommand:
         examples=[{"OMP_NUM_THREADS": 1}],
     )
     secrets: tuple[str, ...] = key(  # names of variables of our environment, handed on and written nowhere
-        Kind(_secrets, list_of(Kind(_secret, like(_SECRET_NAME)), "a list").schema),
+        Kind(_secrets, kinds.list_of(Kind(_secret, kinds.like(_SECRET_NAME)), "a list").schema),
         "Names, in capitals, of variables of your own environment that are handed to the command. Their values are "
         "written nowhere.",
         default=(),
         examples=[["WANDB_API_KEY"]],
     )
     timeout: float = key(  # seconds
-        DURATION,
+        kinds.DURATION,
         "When a trial is ended; with its unit, at most a year. Time-out times price is reserved while it runs.",
         default=_DEFAULT_TIMEOUT_SECONDS,
         examples=["30min", "90s"],
     )
-    memory: Memory | None = key(
-        word_or("vm", "vm", MEMORY),
+    memory: Memory | None = optional(
+        kinds.word_or("vm", "vm", kinds.MEMORY),
         "The memory that a trial may use (`MB`, `GB`, `MiB`, `GiB` and so on), or `vm` for that of its VM type. "
         "Without it there is no limit.",
-        default=None,
         examples=["4GiB", "vm"],
     )
     retries: Mapping[str, int] = key(  # for each kind of failure, where it is not 0
@@ -213,7 +198,7 @@ class TrialCommand:
         examples=[{"preempted": 5, "oom": 1}],
     )
     metrics_file: str | None = key(  # in the working directory; may hold {trial}; None: ``::metric`` lines
-        word_or("stdout", None, _METRICS_FILE),
+        kinds.word_or("stdout", None, _METRICS_FILE),
         "Where the command reports: `stdout`, or a file.",
         name="metrics",
         default=None,
@@ -252,20 +237,18 @@ def completed(run: TrialCommand, folder: Path, offer: Offer) -> TrialCommand:
     return dataclasses.replace(run, working_directory=place, machine_facts=facts, conditional=offer.conditional)
 
 
-def check_run(found: Section, run: TrialCommand | None, offer: Offer) -> None:
+def check_run(found: Field, run: TrialCommand | None, offer: Offer) -> None:
     """Note placeholders that name nothing, secrets in the open, and the memory of a VM type where there is none."""
     secrets = () if run is None else run.secrets
     if "command" in found and isinstance(found.field("command").node, ListNode):
-        with found.faults.collecting(found.line("command")):
+        with found.faults.collecting(found.line_of("command")):
             _check_words(found.field("command").items(_COMMAND), offer, secrets)
     for name in () if run is None else sorted(run.environment.keys() & set(secrets)):
-        line = found.field("environment").named_fields("").line(name)
+        line = found.field("environment").line_of(name)
         found.faults.add(line, f"{name} is among the secrets; leave it out here, so that its value stands in no file")
     if run is not None and run.memory == "vm" and offer.space is not None and offer.space.cloud is None:
-        fault = found.field("memory").fault(
-            "'vm' is the memory of the VM type, and there is no 'cloud:'; write an amount such as 4GiB"
-        )
-        found.faults.add(fault.line, str(fault))
+        told = "'vm' is the memory of the VM type, and there is no 'cloud:'; write an amount such as 4GiB"
+        found.field("memory").note(told)
 
 
 def _check_words(items: Sequence[Field], offer: Offer, secrets: Sequence[str]) -> None:

@@ -11,24 +11,10 @@ from typing import get_args, get_origin, get_type_hints
 from trimtuner.decisions.stopping import LittleImprovement, NotWorthItsPrice, Stop
 from trimtuner.errors import InputError, nearest
 from trimtuner.jobs.tree import plain_scalar
-from trimtuner.keys.declared import key, keys_of, read_keys, schema_of, section
+from trimtuner.keys import kinds
+from trimtuner.keys.declared import key, keys_of, optional, read_keys, schema_of, section
 from trimtuner.keys.fields import Field, shortened
-from trimtuner.keys.kinds import (
-    SCALAR,
-    Kind,
-    Schema,
-    either,
-    has,
-    list_of,
-    made,
-    mapping_of,
-    number,
-    one_of,
-    text,
-    where,
-    whole_number,
-    word_or,
-)
+from trimtuner.keys.kinds import Kind, Schema
 from trimtuner.problem.expressions import Value
 from trimtuner.tuning.methods import Method, split_text
 from trimtuner.tuning.recipe import Recipe
@@ -67,21 +53,21 @@ _OPTIONS: Mapping[str, tuple[str, Schema]] = {
 class StopKeys:
     """When to stop before the budget is used; the first rule that holds ends the search."""
 
-    little_improvement: Stop | None = key(
-        made(number("a share of the best measured", above=0, most=1), LittleImprovement),
+    little_improvement: Stop | None = optional(
+        kinds.made(kinds.number("a share of the best measured", above=0, most=1), LittleImprovement),
         "Stop when no trial promises to improve the best measured by this share of it.",
-        default=None,
         examples=[0.05],
     )
-    not_worth_its_price: Stop | None = key(
-        word_or(
+    not_worth_its_price: Stop | None = optional(
+        kinds.word_or(
             True,
             NotWorthItsPrice(),
-            made(number("what one unit of the goal is worth in USD, or true for a cost", above=0), NotWorthItsPrice),
+            kinds.made(
+                kinds.number("what one unit of the goal is worth in USD, or true for a cost", above=0), NotWorthItsPrice
+            ),
         ),
         "Stop when even knowing everything would be worth less than the next trial costs: what one unit of the goal is "
         "worth in USD, or `true` where the goal is a cost. 1000: a hundredth more of accuracy is worth 10 USD.",
-        default=None,
         examples=[True, 1000],
     )
 
@@ -91,7 +77,7 @@ class StopKeys:
         return second if first is None else first if second is None else first | second
 
 
-_STOP = made(section(StopKeys, "a mapping such as {little_improvement: 0.05}"), StopKeys.joined)
+_STOP = kinds.made(section(StopKeys, "a mapping such as {little_improvement: 0.05}"), StopKeys.joined)
 
 
 def _check_method(found: str) -> None:
@@ -102,12 +88,12 @@ def _check_method(found: str) -> None:
 
 def _with_options(method: Method) -> str:
     """A pattern for the method's name, and options after a colon."""
-    one = rf"\s*{either(method.options)}\s*=[^,]*[^,\s][^,]*"
+    one = rf"\s*{kinds.either(method.options)}\s*=[^,]*[^,\s][^,]*"
     options = f"(?:{one}(?:,{one})*)?" if method.options else ""
     return rf"{method.name}\s*(?::{options})?"
 
 
-_METHOD_PATTERN = rf"^\s*{either(map(_with_options, METHODS.values()))}\s*$"
+_METHOD_PATTERN = rf"^\s*{kinds.either(map(_with_options, METHODS.values()))}\s*$"
 
 
 @dataclass(frozen=True)
@@ -115,9 +101,9 @@ class Search:
     """Who decides what to test."""
 
     method: str = key(
-        text(
+        kinds.text(
             "the name of a method, such as trimtuner",
-            {"anyOf": [one_of(METHODS).schema, {"type": "string", "pattern": _METHOD_PATTERN}]},
+            {"anyOf": [kinds.one_of(METHODS).schema, {"type": "string", "pattern": _METHOD_PATTERN}]},
             _check_method,
         ),
         "A method by its name, as `trimtuner methods` lists them; options may follow after a colon.",
@@ -125,20 +111,19 @@ class Search:
         examples=["trimtuner", "nephele:horizon=1"],
     )
     options: Mapping[str, Value] = key(
-        mapping_of(SCALAR, "a mapping of options of the method, such as {horizon: 1}", str, {}),
+        kinds.mapping_of(kinds.SCALAR, "a mapping of options of the method, such as {horizon: 1}", str, {}),
         "Options of the method, by name; each is given here or in the text of the method, not twice.",
         default={},
         examples=[{"horizon": 1}],
     )
-    seed: int = key(whole_number("a seed", 0, 2**32 - 1), "What chance begins with.", default=0)
-    stop: Stop | None = key(  # besides the budget
+    seed: int = key(kinds.whole_number("a seed", 0, 2**32 - 1), "What chance begins with.", default=0)
+    stop: Stop | None = optional(  # besides the budget
         _STOP,
         "When to stop before the budget is used; the first rule that holds ends the search.",
-        default=None,
         examples=[{"little_improvement": 0.05}],
     )
     learn_from: tuple[str, ...] = key(  # as written; what is there is read when the study is made, and not again
-        list_of(text(_EARLIER), _EARLIER, most=_MOST_EARLIER),
+        kinds.list_of(kinds.text(_EARLIER), _EARLIER, most=_MOST_EARLIER),
         "Earlier studies to learn from: paths of their job files, from the folder of this one. How much they count is "
         "decided by how well they predict what is measured now. Only methods with a Gaussian process can.",
         default=(),
@@ -158,13 +143,13 @@ def _search(field: Field) -> Search:
     name, texts = split_text(found.method)
     in_text = {option: value for option, one in texts.items() if (value := plain_scalar(one)) is not None}
     for option in found.options.keys() & in_text.keys():
-        line = section.field("options").named_fields("").line(option)
+        line = section.field("options").line_of(option)
         section.faults.add(line, f"option {option} is also in the text of the method; give it once")
     search = dataclasses.replace(found, method=name, options={**in_text, **found.options})
-    with section.faults.collecting(section.line("options" if "options" in section else "method")):
+    with section.faults.collecting(section.line_of("options" if "options" in section else "method")):
         METHODS[name].recipe(search.options)
     if search.learn_from and not section.faults:
-        with section.faults.collecting(section.line("learn_from")):
+        with section.faults.collecting(section.line_of("learn_from")):
             search.recipe.require_learning()
     return search
 
@@ -190,14 +175,14 @@ def _kind(hint: type) -> Schema:
     if get_origin(hint) is types.UnionType:
         return _kind(get_args(hint)[0])
     if get_args(hint):
-        return one_of(get_args(hint)).schema
+        return kinds.one_of(get_args(hint)).schema
     return {"type": {bool: "boolean", int: "integer", float: "number"}[hint]}
 
 
 def _rule_of_options(method: Method) -> Schema:
     is_chosen: Schema = {"properties": {"method": {"pattern": rf"^\s*{method.name}\s*(?::|$)"}}}
-    told: Schema = {} if method.name == _DEFAULT else has("method")
-    return where({**is_chosen, **told}, {"properties": {"options": options_of(method)}})
+    told: Schema = {} if method.name == _DEFAULT else kinds.has("method")
+    return kinds.where({**is_chosen, **told}, {"properties": {"options": options_of(method)}})
 
 
 SEARCH = Kind(_search, schema_of(keys_of(Search), {"allOf": [*map(_rule_of_options, METHODS.values())]}))

@@ -10,25 +10,11 @@ from typing import Literal
 
 from trimtuner.errors import InputError
 from trimtuner.jobs.cloud_section import PRICE
-from trimtuner.keys.declared import key, keys_of, read_keys, schema_of, section
+from trimtuner.keys import kinds
+from trimtuner.keys.declared import key, keys_of, optional, read_keys, schema_of, section
 from trimtuner.keys.faults import Fault
-from trimtuner.keys.fields import Field, MappingNode, Section, shortened
-from trimtuner.keys.kinds import (
-    BOOLEAN,
-    SCALAR,
-    SHARE,
-    Kind,
-    Schema,
-    condition,
-    finite_number,
-    has,
-    like,
-    list_of,
-    mapping_of,
-    one_of,
-    only,
-    where,
-)
+from trimtuner.keys.fields import Field, shortened
+from trimtuner.keys.kinds import Kind, Schema
 from trimtuner.problem.axes import Configuration
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Expression, Value
@@ -39,7 +25,7 @@ RUN_PLACEHOLDERS = ("fraction", "trial", "snapshots")
 MACHINE_PLACEHOLDERS = ("vm_type", "vm_count", "market", "vcpus", "memory_gib", "gpus")
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-_FREE_NAME: Schema = {**like(_NAME), "not": {"enum": [*RUN_PLACEHOLDERS]}}
+_FREE_NAME: Schema = {**kinds.like(_NAME), "not": {"enum": [*RUN_PLACEHOLDERS]}}
 _SCALES: tuple[Scale, ...] = ("linear", "log", "log2")
 _TYPES: tuple[Literal["int", "float"], ...] = ("int", "float")
 _FORMS: Mapping[str, tuple[str, ...]] = {
@@ -59,8 +45,8 @@ class Data:
     """The shares of the data to test on, and whether a run passes the smaller ones."""
 
     fractions: tuple[float, ...] = key(
-        list_of(
-            SHARE,
+        kinds.list_of(
+            kinds.SHARE,
             "a list of shares such as [1/60, 1/10, 0.25, 1]",
             empty="the list is empty; write the shares of the data to test on, such as [0.1, 1]",
             again="this share is there already; list each once",
@@ -71,7 +57,7 @@ class Data:
         examples=[["1/60", "1/10", 0.25, 1]],
     )
     snapshots: bool = key(
-        BOOLEAN,
+        kinds.BOOLEAN,
         "Whether one run passes the smaller shares on its way and reports at each of them, as a training over epochs "
         "does. Such reports are free. Your command finds the shares in `{snapshots}`.",
         default=False,
@@ -93,52 +79,47 @@ def _check_name(name: str, reserved: Sequence[str] = RUN_PLACEHOLDERS) -> None:
 # Parameters
 
 
-_VALUES = list_of(SCALAR, "a list such as [16, 256]")
-_BOUND = Kind(lambda field: finite_number(field, "a number"), {"type": "number"})
+_VALUES = kinds.list_of(kinds.SCALAR, "a list such as [16, 256]")
+_BOUND = Kind(lambda field: kinds.finite_number(field, "a number"), {"type": "number"})
 
 
 @dataclass(frozen=True)
 class ParameterKeys:
     """One parameter, as it is written: a list of values, a constant or a range."""
 
-    values: tuple[Value, ...] | None = key(
+    values: tuple[Value, ...] | None = optional(
         Kind(_VALUES.read, {**_VALUES.schema, "minItems": 1, "uniqueItems": True}),
         "The values to choose from: numbers, texts or true and false, each once.",
-        default=None,
         examples=[[16, 64, 256], ["sgd", "adam"]],
     )
-    value: Value | None = key(
-        SCALAR, "The one value of a constant, for use in the command.", default=None, examples=[3]
-    )
-    min: float | None = key(_BOUND, "The least of a range.", default=None, examples=[16, 0.0])
-    max: float | None = key(_BOUND, "The most of a range, itself included.", default=None, examples=[512, 0.99])
+    value: Value | None = optional(kinds.SCALAR, "The one value of a constant, for use in the command.", examples=[3])
+    min: float | None = optional(_BOUND, "The least of a range.", examples=[16, 0.0])
+    max: float | None = optional(_BOUND, "The most of a range, itself included.", examples=[512, 0.99])
     scale: Scale = key(
-        one_of(_SCALES),
+        kinds.one_of(_SCALES),
         "How distances between numbers are meant; `log` and `log2` need values above 0.",
         default="linear",
     )
-    type: Literal["int", "float"] | None = key(
-        one_of(_TYPES),
+    type: Literal["int", "float"] | None = optional(
+        kinds.one_of(_TYPES),
         "Whether a range holds whole numbers only. It may be left out where `min` or `max` has a point, which means "
         "`float`.",
-        default=None,
     )
-    when: str | None = key(
-        condition("a condition such as \"optimizer == 'sgd'\""),
+    when: str | None = optional(
+        kinds.condition("a condition such as \"optimizer == 'sgd'\""),
         "The parameter counts only where this holds: a condition on machines and on parameters above it. Where it does "
         "not, words of the command that name the parameter are left out.",
-        default=None,
         examples=["optimizer == 'sgd'"],
     )
 
 
 _PARAMETER_RULES: Schema = {
     "allOf": [
-        where(has("values"), only(_FORMS["values"])),
-        where(has("value"), only(_FORMS["value"])),
-        where({"anyOf": [has("values"), has("value")]}, {}, has("min", "max")),
-        where(
-            {"properties": {"type": {"const": "int"}}, **has("type")},
+        kinds.where(kinds.has("values"), kinds.only(_FORMS["values"])),
+        kinds.where(kinds.has("value"), kinds.only(_FORMS["value"])),
+        kinds.where({"anyOf": [kinds.has("values"), kinds.has("value")]}, {}, kinds.has("min", "max")),
+        kinds.where(
+            {"properties": {"type": {"const": "int"}}, **kinds.has("type")},
             {"properties": {"min": {"type": "integer"}, "max": {"type": "integer"}}},
         ),
     ]
@@ -146,7 +127,7 @@ _PARAMETER_RULES: Schema = {
 
 
 def _parameter(field: Field) -> Parameter:
-    form = next((key for key in _FORMS if key in field.named_fields(_EXAMPLE)), None)
+    form = next((key for key in _FORMS if key in field.mapping(_EXAMPLE)), None)
     if form is None:
         raise field.fault(f"it has neither 'values', nor 'min' and 'max', nor 'value'; write {_EXAMPLE}")
     section = field.section(_FORMS[form], _EXAMPLE)
@@ -163,11 +144,11 @@ def _parameter(field: Field) -> Parameter:
         return _range(section, found)
 
 
-def _range(section: Section, found: ParameterKeys) -> Parameter:
+def _range(section: Field, found: ParameterKeys) -> Parameter:
     low, high = found.min, found.max
     if low is None or high is None:
         bound = "min" if low is None else "max"
-        raise Fault(section.own_line, f"{section.where} has no {bound!r}; write {bound}: a number")
+        raise Fault(section.line, f"{section.where} has no {bound!r}; write {bound}: a number")
     if found.type is None and isinstance(low, int) and isinstance(high, int):
         raise section.field("min").fault("min and max are whole numbers; say which are meant, type: int or type: float")
     if found.type != "int":
@@ -177,7 +158,7 @@ def _range(section: Section, found: ParameterKeys) -> Parameter:
     return Int(low, high, found.scale, found.when)
 
 
-_NAMED_PARAMETERS = mapping_of(
+_NAMED_PARAMETERS = kinds.mapping_of(
     Kind(_parameter, schema_of(keys_of(ParameterKeys), _PARAMETER_RULES)),
     "a mapping of names, each with {values: […]}, {min: …, max: …} or {value: …}",
     _check_name,
@@ -186,7 +167,7 @@ _NAMED_PARAMETERS = mapping_of(
 
 
 def _parameters(field: Field) -> dict[str, Parameter]:
-    named = field.named_fields("a mapping of names, each with {values: […]}, {min: …, max: …} or {value: …}").keys
+    named = field.mapping("a mapping of names, each with {values: […]}, {min: …, max: …} or {value: …}").keys
     if not named:
         raise field.fault("it is empty; leave it out, or name what may be chosen")
     if len(named) > _MOST_PARAMETERS:
@@ -204,12 +185,12 @@ PARAMETERS = Kind(_parameters, {**_NAMED_PARAMETERS.schema, "minProperties": 1, 
 class Listed:
     """A configuration that is written out, and its price where prices matter."""
 
-    price_per_hour: float | None = key(PRICE, "What an hour of this configuration costs, in USD.", default=None)
+    price_per_hour: float | None = optional(PRICE, "What an hour of this configuration costs, in USD.")
     values: Configuration = dataclasses.field(default_factory=dict)
 
 
 def _listed(item: Field) -> Listed:
-    section = item.named_fields("a configuration such as {learning_rate: 0.1, price_per_hour: 0.05}")
+    section = item.mapping("a configuration such as {learning_rate: 0.1, price_per_hour: 0.05}")
     listed = read_keys(section, Listed)
     for name, one in section:
         if name not in keys_of(Listed):
@@ -220,13 +201,15 @@ def _listed(item: Field) -> Listed:
     return listed
 
 
-CONFIGS = list_of(
+CONFIGS = kinds.list_of(
     Kind(
         _listed,
         {
-            **schema_of(keys_of(Listed), {"minProperties": 1, **where(has(*keys_of(Listed)), {"minProperties": 2})}),
+            **schema_of(
+                keys_of(Listed), {"minProperties": 1, **kinds.where(kinds.has(*keys_of(Listed)), {"minProperties": 2})}
+            ),
             "propertyNames": _FREE_NAME,
-            "additionalProperties": SCALAR.schema,
+            "additionalProperties": kinds.SCALAR.schema,
         },
     ),
     "a list of configurations such as {learning_rate: 0.1, price_per_hour: 0.05}",
@@ -249,7 +232,7 @@ class Offer:
 
 
 def offer_of(
-    root: Section,
+    root: Field,
     data: Data,
     parameters: Mapping[str, Parameter] | None,
     cloud: Cloud | None,
@@ -260,14 +243,14 @@ def offer_of(
         return _composed(root, data, parameters, cloud)
     for name in ("parameters", "cloud"):
         if name in root:
-            beside = f"{name!r} beside 'configs' (line {root.line('configs')}); keep one of them"
-            root.faults.add(root.line(name), beside)
+            beside = f"{name!r} beside 'configs' (line {root.line_of('configs')}); keep one of them"
+            root.faults.add(root.line_of(name), beside)
     return Offer() if configs is None else _enumerated(root.field("configs"), data, configs)
 
 
-def _composed(root: Section, data: Data, parameters: Mapping[str, Parameter] | None, cloud: Cloud | None) -> Offer:
+def _composed(root: Field, data: Data, parameters: Mapping[str, Parameter] | None, cloud: Cloud | None) -> Offer:
     if "parameters" not in root and "cloud" not in root:
-        raise Fault(root.own_line, "there is nothing to choose; write 'parameters:', 'cloud:' or both, or 'configs:'")
+        raise Fault(root.line, "there is nothing to choose; write 'parameters:', 'cloud:' or both, or 'configs:'")
     before = len(root.faults)
     # As written, faulty or not, so that one fault does not make others.
     written = _check_names(root, cloud)
@@ -283,19 +266,18 @@ def _composed(root: Section, data: Data, parameters: Mapping[str, Parameter] | N
     return Offer(space, names, conditional)
 
 
-def _check_names(root: Section, cloud: Cloud | None) -> tuple[str, ...]:
+def _check_names(root: Field, cloud: Cloud | None) -> tuple[str, ...]:
     """The names of the parameters; noted are those that machines have, and conditions on what is not above them."""
-    field = root.field("parameters") if "parameters" in root else None
-    if field is None or not isinstance(field.node, MappingNode):
+    if "parameters" not in root:
         return ()
-    section = field.named_fields("")
+    section = root.field("parameters")
     has_markets = cloud is None or len(cloud.markets) > 1
     machines = ("vm_type", "vm_count", *(["market"] if has_markets else [])) if "cloud" in root else ()
     for position, (name, one) in enumerate(section):
-        with section.faults.collecting(section.line(name)):
+        with section.faults.collecting(section.line_of(name)):
             _check_name(name, (*RUN_PLACEHOLDERS, *(MACHINE_PLACEHOLDERS if machines else ())))
-            if isinstance(one.node, MappingNode) and "when" in one.node.entries:
-                _check_condition(one.named_fields("").field("when"), {*machines, *section.keys[:position]})
+            if "when" in one:
+                _check_condition(one.field("when"), {*machines, *section.keys[:position]})
     return section.keys
 
 

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from trimtuner.errors import InputError
 from trimtuner.keys.faults import Fault
-from trimtuner.keys.fields import Field, Section
+from trimtuner.keys.fields import Field
 from trimtuner.keys.kinds import Json, Kind, Schema, has, where
 
 T = TypeVar("T")
@@ -53,6 +53,13 @@ def key(
     if isinstance(default, Mapping):
         return dataclasses.field(default_factory=lambda: default, metadata=declared)
     return dataclasses.field(default=default, metadata=declared)
+
+
+def optional(
+    kind: Kind[T], meaning: str, *, examples: Sequence[Json] = (), write: str = "", needs: tuple[str, str] | None = None
+) -> T | None:
+    """A key that may be left out, and is None then."""
+    return key(kind, meaning, default=None, examples=examples, write=write, needs=needs)
 
 
 def required(kind: Kind[T], meaning: str, *, write: str, examples: Sequence[Json] = ()) -> T:
@@ -98,7 +105,7 @@ def schema_of(keys: Mapping[str, DeclaredKey], rules: Schema) -> Schema:
     }
 
 
-def read_keys(found: Section, declared: type[T]) -> T:
+def read_keys(found: Field, declared: type[T]) -> T:
     """What a class declares, read from a section. Faults are noted, and the first raised where a value must be."""
     values: dict[str, object] = {}
     lacking: Fault | None = None
@@ -107,11 +114,11 @@ def read_keys(found: Section, declared: type[T]) -> T:
             if name in found:
                 values[field.name] = one.read(found.field(name))
             elif one.write:
-                raise Fault(found.own_line, f"{found.where} has no {name!r}; write {one.write}")
+                raise Fault(found.line, f"{found.where} has no {name!r}; write {one.write}")
             if name in found and one.needs is not None and one.needs[0] not in found:
                 raise found.field(name).fault(one.needs[1])
         except InputError as error:
-            fault = error if isinstance(error, Fault) else Fault(found.line(name), str(error))
+            fault = error if isinstance(error, Fault) else Fault(found.line_of(name), str(error))
             found.faults.add(fault.line, str(fault))
             has_default = field.default is not MISSING or field.default_factory is not MISSING
             lacking = lacking if has_default else lacking or fault

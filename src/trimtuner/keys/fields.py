@@ -89,6 +89,10 @@ class Field:
         """What is wrong with this field, at its line."""
         return Fault(self.line, f"{self.where}: {text}")
 
+    def note(self, text: str) -> None:
+        """Note what is wrong with this field, and go on."""
+        self.faults.add(self.line, f"{self.where}: {text}")
+
     def wrong(self, wanted: str) -> Fault:
         """The fault of a field that is not what was wanted."""
         return self.fault(f"{_shown(self.node)} is not {wanted}")
@@ -144,53 +148,45 @@ class Field:
         """The fields of a list, or the field itself where it is a single value."""
         return [self] if isinstance(self.node, ScalarNode) else self.items(wanted)
 
-    def section(self, keys: Sequence[str], wanted: str) -> Section:
-        """The field as a mapping with known keys."""
-        section = self.named_fields(wanted)
-        for key in section.keys:
-            if key not in keys:
-                hint = _hint_for(key, keys, self.faults.homes)
-                self.faults.add(section.line(key), f"unknown key {shortened(key)} in {self.where}{hint}")
-        return section
+    # Of a mapping
 
-    def named_fields(self, wanted: str) -> Section:
-        """The field as a mapping with keys of the user's own."""
+    def mapping(self, wanted: str) -> Field:
+        """This field, if it is a mapping."""
         if not isinstance(self.node, MappingNode):
             raise self.wrong(wanted)
-        return Section(self.node, self.where, self.line, self.faults)
+        return self
 
-
-@dataclass(frozen=True)
-class Section:
-    """A mapping of the job file. Reading one key goes on after a fault in another."""
-
-    node: MappingNode
-    where: str
-    own_line: int
-    faults: Faults
+    def section(self, keys: Sequence[str], wanted: str) -> Field:
+        """This field, if it is a mapping; keys that it does not know are noted."""
+        for key in self.mapping(wanted).keys:
+            if key not in keys:
+                hint = _hint_for(key, keys, self.faults.homes)
+                self.faults.add(self.line_of(key), f"unknown key {shortened(key)} in {self.where}{hint}")
+        return self
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Those that are written, in their order."""
-        return tuple(self.node.entries)
-
-    def line(self, key: str) -> int:
-        """Where the key stands, or the section where it does not."""
-        return self.node.key_lines.get(key, self.own_line)
+        """Those that are written, in their order; none where it is no mapping."""
+        return tuple(self.node.entries) if isinstance(self.node, MappingNode) else ()
 
     def __contains__(self, key: str) -> bool:
-        return key in self.node.entries
+        return key in self.keys
 
     def __iter__(self) -> Iterator[tuple[str, Field]]:
-        for key in self.node.entries:
-            yield key, self.field(key)
+        return ((key, self.field(key)) for key in self.keys)
+
+    def line_of(self, key: str) -> int:
+        """Where the key stands, or the field itself where it does not."""
+        return self.node.key_lines.get(key, self.line) if isinstance(self.node, MappingNode) else self.line
 
     def field(self, key: str) -> Field:
         """The field of a key that is written."""
+        if not isinstance(self.node, MappingNode):
+            raise self.wrong("a mapping")
         place = key if self.where == ROOT else f"{self.where}.{_short(key)}"
         node = self.node.entries[key]
         # Lists and mappings may begin a line below their key, where nobody would look.
-        line = node.line if isinstance(node, ScalarNode) else self.line(key)
+        line = node.line if isinstance(node, ScalarNode) else self.line_of(key)
         return Field(node, place, line, self.faults)
 
 

@@ -300,11 +300,7 @@ MONEY = Kind(
 )
 DURATION = Kind(
     _duration,
-    {
-        "type": "string",
-        "pattern": rf"^\s*{_ABOVE_ZERO}\s*{_SECONDS_UNIT}?\s*$",
-        "maxLength": _LONGEST_QUANTITY,
-    },
+    {"type": "string", "pattern": rf"^\s*{_ABOVE_ZERO}\s*{_SECONDS_UNIT}?\s*$", "maxLength": _LONGEST_QUANTITY},
     lambda seconds: duration_text(seconds) if isinstance(seconds, float) else None,
 )
 _BYTES_PATTERN = rf"^\s*(?:[0-9]*[1-9][0-9]*(?:\.[0-9]+)?|[0-9]+\.[0-9]*[1-9][0-9]*)\s*{either(_BYTES)}\s*$"
@@ -387,10 +383,10 @@ def mapping_of(kind: Kind[T], wanted: str, check_name: Callable[[str], object], 
     """A mapping whose keys are the user's own."""
 
     def read(field: Field) -> dict[str, T]:
-        section, found = field.named_fields(wanted), {}
+        section, found = field.mapping(wanted), {}
         with field.faults.all_or_none():
             for name, one in section:
-                with field.faults.collecting(section.line(name)):
+                with field.faults.collecting(section.line_of(name)):
                     check_name(name)
                     found[name] = kind.read(one)
         return found

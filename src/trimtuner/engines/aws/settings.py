@@ -11,7 +11,7 @@ from typing import Literal
 from trimtuner.engines.checks import Check, Workload, failed
 from trimtuner.engines.protocol import ENDED_WITHIN_SECONDS, Engine, EngineTrouble
 from trimtuner.engines.shared_keys import wait_for_machines
-from trimtuner.keys.declared import key
+from trimtuner.keys.declared import key, optional
 from trimtuner.keys.kinds import DURATION, PATH, list_of, one_of, one_or_more, text, text_like, whole_number, word
 
 BILLED_AT_LEAST_SECONDS = 60.0  # Linux instances, on demand and spot; by the second after that
@@ -29,31 +29,21 @@ _NAME = text_like(
 class AwsSettings:
     """Machines rented on EC2 for each trial. What is None is the account's default."""
 
-    region: str | None = key(
-        _NAME,
-        "Where machines are rented. Without it, as your AWS configuration says.",
-        default=None,
-        examples=["eu-west-1"],
+    region: str | None = optional(
+        _NAME, "Where machines are rented. Without it, as your AWS configuration says.", examples=["eu-west-1"]
     )
-    image: str | None = key(
-        _NAME,
-        "The AMI to boot. Without it, the newest Amazon Linux 2023 for the VM type.",
-        default=None,
-        examples=["ami-0abc1234"],
+    image: str | None = optional(
+        _NAME, "The AMI to boot. Without it, the newest Amazon Linux 2023 for the VM type.", examples=["ami-0abc1234"]
     )
     user: str = key(_NAME, "The user to log in as on the image.", default="ec2-user", examples=["ubuntu"])
-    key_name: str | None = key(
+    key_name: str | None = optional(
         text("the name of a key pair"),
         "An EC2 key pair; it needs `key_file`. Without it, a key of the study's own.",
-        default=None,
         examples=["my-key"],
         needs=("key_file", "it needs 'key_file', its private key"),
     )
-    key_file: Path | None = key(
-        PATH,
-        "The private key of `key_name`, from the folder of the job file.",
-        default=None,
-        examples=["~/.ssh/my-key.pem"],
+    key_file: Path | None = optional(
+        PATH, "The private key of `key_name`, from the folder of the job file.", examples=["~/.ssh/my-key.pem"]
     )
     security_groups: tuple[str, ...] = key(
         one_or_more(_NAME, "a list such as [sg-0abc1234]"),
@@ -61,28 +51,25 @@ class AwsSettings:
         default=(),
         examples=[["sg-0abc1234"]],
     )
-    subnet: str | None = key(
-        _NAME, "A subnet by id. Without it, the account's default.", default=None, examples=["subnet-0abc1234"]
+    subnet: str | None = optional(
+        _NAME, "A subnet by id. Without it, the account's default.", examples=["subnet-0abc1234"]
     )
-    instance_profile: str | None = key(
+    instance_profile: str | None = optional(
         _NAME,
         "An instance profile by name, for what the command may do on AWS. Without it, none.",
-        default=None,
         examples=["training"],
     )
-    disk_gib: int | None = key(
+    disk_gib: int | None = optional(
         whole_number("a size in GiB", 1, 65536),
         "The size of the disk in GiB. Without it, as in the image.",
-        default=None,
         examples=[100],
     )
     connect_to: Literal["public", "private"] = key(
         one_of(_CONNECTIONS), "Which address of a machine is called.", default="public"
     )
-    ssh_config: Path | None = key(
+    ssh_config: Path | None = optional(
         PATH,
         "A file as OpenSSH writes it, for ports and jump hosts; from the folder of the job file.",
-        default=None,
         examples=["ssh_config"],
     )
     setup: tuple[str, ...] = key(

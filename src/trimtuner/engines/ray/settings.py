@@ -11,7 +11,7 @@ from trimtuner.engines.checks import Check, Workload
 from trimtuner.engines.protocol import ENDED_WITHIN_SECONDS, Engine, EngineTrouble
 from trimtuner.engines.ray.surroundings import prepare_to_join, prepare_to_start
 from trimtuner.engines.shared_keys import wait_for_machines
-from trimtuner.keys.declared import key
+from trimtuner.keys.declared import optional
 from trimtuner.keys.kinds import BOOLEAN, text_like
 
 _ADDRESS = text_like(
@@ -24,17 +24,15 @@ _ADDRESS = text_like(
 class RaySettings:
     """Trials on a cluster. A machine of it offers its VM type as a custom resource of that name, 1 for each machine."""
 
-    address: str | None = key(
+    address: str | None = optional(
         _ADDRESS,
         "The head of the Ray cluster, `auto` for the one of this machine. Without it a cluster is started here.",
-        default=None,
         examples=["auto", "10.0.0.7:6379"],
     )
-    copy: bool | None = key(
+    copy: bool | None = optional(
         BOOLEAN,
         "Whether the working directory is copied to the nodes. Without it, where an address is given; `false` suits a "
         "shared file system.",
-        default=None,
     )
     wait: float = wait_for_machines()  # seconds, for what no node offers now, such as an autoscaler's
 
