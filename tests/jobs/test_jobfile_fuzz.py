@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from trimtuner.jobs.differing import description_of
-from trimtuner.jobs.faults import JobFileError
 from trimtuner.jobs.load import load_job
 from trimtuner.jobs.starter import init_text
 from trimtuner.jobs.validation import validate_text
+from trimtuner.keys.faults import JobFileError
 
 CLOUDY = """\
 name: cloudy

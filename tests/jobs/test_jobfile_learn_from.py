@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from trimtuner.errors import InputError
-from trimtuner.jobs.faults import JobFileError
 from trimtuner.jobs.load import load_job
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.jobs.validation import validation
+from trimtuner.keys.faults import JobFileError
 from trimtuner.study.explaining import explain_text
 from trimtuner.study.telling import status, status_text
 

@@ -10,7 +10,8 @@ from trimtuner.jobs.differing import description_of
 from trimtuner.jobs.job import Job
 from trimtuner.jobs.load import load_job
 from trimtuner.jobs.starter import init_text, write_init
-from trimtuner.jobs.validation import duration_text, validate_text, validation
+from trimtuner.jobs.validation import validate_text, validation
+from trimtuner.keys.kinds import duration_text
 from trimtuner.records.differences import differences
 
 JOB = """\

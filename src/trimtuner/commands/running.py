@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Protocol, TypeAlias
 
-from trimtuner.jobs.faults import one_printable_line
 from trimtuner.jobs.studies import JobStudy, last_words
+from trimtuner.keys.faults import one_printable_line
 from trimtuner.problem.history import History
 from trimtuner.state import StudyState
 from trimtuner.study.driver import Driver, Happening

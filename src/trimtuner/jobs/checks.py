@@ -8,12 +8,13 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 
+from trimtuner.engines.known import ENGINES
 from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.jobs.commands import Word
-from trimtuner.jobs.faults import one_printable_line
 from trimtuner.jobs.job import Job, problem_of
 from trimtuner.jobs.learning import earlier_of
 from trimtuner.jobs.space_section import MACHINE_PLACEHOLDERS
+from trimtuner.keys.faults import one_printable_line
 from trimtuner.problem.parameters import Choice
 from trimtuner.problem.price_ages import age_warnings
 from trimtuner.problem.problem import COST, TIME
@@ -108,7 +109,7 @@ def _command_warnings(job: Job) -> Iterator[str]:
                 f"run.command: where {missing[0]} has no value its word is left out, and {before!r} would stay alone; "
                 f"write both in one word: '{before}={{{missing[0]}}}'"
             )
-    if job.engine.type != "replay":  # which runs no command
+    if ENGINES[job.engine.type].runs_commands:
         yield from _missing_files(job)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from trimtuner.errors import InputError
@@ -29,16 +30,21 @@ class Fault(InputError):  # noqa: N818  (one of several, gathered into the error
 
 
 class Faults:
-    """Faults found so far: reading goes on after one, so that independent ones are told together."""
+    """Faults found so far in a file: reading goes on after one, so that independent ones are told together.
 
-    def __init__(self) -> None:
+    ``homes`` are the keys of each section, to say of a misplaced one where it belongs.
+    """
+
+    def __init__(self, path: Path = Path(), homes: Mapping[str, Sequence[str]] | None = None) -> None:
+        self.path = path.absolute()
+        self.homes = homes or {}
         self._found: dict[tuple[int, str], None] = {}
 
     def __len__(self) -> int:
         return len(self._found)
 
     def add(self, line: int, text: str) -> None:
-        """Note a fault."""
+        """Note what is wrong at a line."""
         self._found[(line, one_printable_line(text))] = None
 
     @contextmanager
@@ -50,6 +56,14 @@ class Faults:
             self.add(fault.line, str(fault))
         except InputError as error:
             self.add(line, str(error))
+
+    @contextmanager
+    def all_or_none(self) -> Iterator[None]:
+        """What is noted inside is raised again at the end, so that a part is not taken for the whole."""
+        before = len(self._found)
+        yield
+        for line, text in islice(self._found, before, None):
+            raise Fault(line, text)
 
     def error(self, path: Path) -> JobFileError:
         """All faults in the order of the file."""

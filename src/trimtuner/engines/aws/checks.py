@@ -10,20 +10,20 @@ from collections.abc import Iterator, Mapping
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trimtuner.commands.checkup.aws_quotas import check_quotas
-from trimtuner.commands.checkup.aws_things import check_things
-from trimtuner.commands.checkup.checks import Check, failed, fine, unknown, warning
+from trimtuner.engines.aws.checks_named import check_things
 from trimtuner.engines.aws.ec2 import Ec2, usual_region
 from trimtuner.engines.aws.refusals import Refused, code_of, explain
 from trimtuner.engines.aws.settings import AwsSettings
+from trimtuner.engines.checks import Check, Workload, failed, fine, unknown, warning
 from trimtuner.engines.protocol import EngineTrouble
 from trimtuner.errors import TrimTunerError
-from trimtuner.jobs.job import Job
+from trimtuner.problem.cloud import Cloud
+from trimtuner.problem.vms import Market
 
 _SKEW_REFUSED, _SKEW_NOTED = 300.0, 30.0  # seconds; AWS refuses what is signed by a clock that is further off
 
 
-def check_aws(job: Job, settings: AwsSettings) -> Iterator[Check]:
+def checks_of(work: Workload, settings: AwsSettings) -> Iterator[Check]:
     """One after the other; without credentials, there is nothing more to see."""
     region = settings.region or usual_region()
     if region is None:
@@ -36,9 +36,9 @@ def check_aws(job: Job, settings: AwsSettings) -> Iterator[Check]:
     if credentials.outcome == "failed":
         return
     yield _check_clock(ec2)
-    yield from check_things(ec2, job, settings)
-    yield from _check_permissions(ec2, job, settings)
-    yield from check_quotas(ec2, job)
+    yield from check_things(ec2, work, settings)
+    yield from _check_permissions(ec2, work, settings)
+    yield from _check_quotas(ec2, work)
 
 
 def _check_credentials(ec2: Ec2) -> Check:
@@ -59,10 +59,10 @@ def _check_clock(ec2: Ec2) -> Check:
     return fine("clock", text)
 
 
-def _check_permissions(ec2: Ec2, job: Job, settings: AwsSettings) -> Iterator[Check]:
-    for look in _looks(job, settings):
+def _check_permissions(ec2: Ec2, work: Workload, settings: AwsSettings) -> Iterator[Check]:
+    for look in _looks(work, settings):
         yield _check_dry_run(ec2, look, {})
-    yield _check_launch(ec2, job, settings)
+    yield _check_launch(ec2, work, settings)
     # No machine is there to try it on, and the policy allows it for ours alone; so a refusal says little.
     for call, request in _ENDING.items():
         found = _check_dry_run(ec2, call, request)
@@ -70,9 +70,8 @@ def _check_permissions(ec2: Ec2, job: Job, settings: AwsSettings) -> Iterator[Ch
         yield unknown(found.name, "can be known only with a machine of ours", _POLICY) if is_refused else found
 
 
-def _looks(job: Job, settings: AwsSettings) -> list[str]:
-    cloud = job.space.cloud
-    uses_spot = cloud is not None and "spot" in cloud.markets
+def _looks(work: Workload, settings: AwsSettings) -> list[str]:
+    uses_spot = work.cloud is not None and "spot" in work.cloud.markets
     wanted = {
         "describe_instances": True,
         "describe_spot_instance_requests": uses_spot,
@@ -89,20 +88,20 @@ _ENDING: Mapping[str, Mapping[str, object]] = {
 }
 
 
-def _check_launch(ec2: Ec2, job: Job, settings: AwsSettings) -> Check:
+def _check_launch(ec2: Ec2, work: Workload, settings: AwsSettings) -> Check:
     """The very request that a trial would make, as a dry run."""
     from trimtuner.engines.aws.keys import KeyPair
     from trimtuner.engines.aws.naming import AttemptName
     from trimtuner.engines.aws.order import RentalOrder
     from trimtuner.engines.protocol import Machines
 
-    cloud = job.space.cloud
+    cloud = work.cloud
     if cloud is None:
         return failed("run_instances", "the job names no machines", "add a section 'cloud' to it")
     first = cloud.clusters[0]
     machines = Machines(first.vm_type, first.vm_count, first.market, price_per_hour=1.0)
     order = RentalOrder(
-        AttemptName(ec2.region, "doctor", 0, 0), machines, settings, KeyPair("", "none"), None, job.run.timeout
+        AttemptName(ec2.region, "doctor", 0, 0), machines, settings, KeyPair("", "none"), None, work.limit
     )
     try:
         image = settings.image or ec2.newest_image(first.vm_type)
@@ -130,3 +129,57 @@ def _refused(call: str, why: Refused | EngineTrouble) -> Check:
     if isinstance(why, Refused):
         return warning(call, f"allowed, but there are no such machines now ({why})", "wait, or offer other VM types")
     return failed(call, str(why).partition("; 'trimtuner doctor")[0], _POLICY)
+
+
+# How many vCPUs the account may use at once, against what the job may ask for
+
+
+# AWS's codes of the quotas, by the first letters of a VM type: Service Quotas, "Amazon EC2".
+_STANDARD = tuple("acdhimrtz")
+_CODES: dict[tuple[str, Market], str] = {
+    ("standard", "on_demand"): "L-1216C47A",
+    ("standard", "spot"): "L-34B43A08",
+    ("g", "on_demand"): "L-DB2E81BA",
+    ("g", "spot"): "L-3819A6DF",
+    ("p", "on_demand"): "L-417A185B",
+    ("p", "spot"): "L-7212CCBC",
+}
+
+
+def _check_quotas(ec2: Ec2, work: Workload) -> Iterator[Check]:
+    """One check for each quota that the job may use."""
+    for (family, market), most in ({} if work.cloud is None else _most_vcpus(work.cloud)).items():
+        yield _check_quota(ec2, family, market, most * work.parallel)
+
+
+def _most_vcpus(cloud: Cloud) -> dict[tuple[str, Market], int]:
+    """Of one cluster, in each family and market. Helpers are not counted: their vCPUs are not known here."""
+    most: dict[tuple[str, Market], int] = {}
+    for cluster in cloud.clusters:
+        key = (_family(cluster.vm_type), cluster.market)
+        most[key] = max(most.get(key, 0), cloud.vms[cluster.vm_type].vcpus * cluster.vm_count)
+    return most
+
+
+def _family(vm_type: str) -> str:
+    letters = vm_type.rstrip("0123456789").partition(".")[0]
+    if letters.startswith("vt"):
+        return "g"
+    return "standard" if letters.startswith(_STANDARD) else letters[:1]
+
+
+def _check_quota(ec2: Ec2, family: str, market: Market, wanted: int) -> Check:
+    name, code = f"quota {family} {market}", _CODES.get((family, market))
+    if code is None:
+        return unknown(name, f"the job may ask for {wanted} vCPUs at once; the quota of this family is not known here")
+    try:
+        answer = ec2.ask("service-quotas", "get_service_quota", {"ServiceCode": "ec2", "QuotaCode": code})
+        quota = answer["Quota"]
+        most = float(str(quota["Value"])) if isinstance(quota, dict) else 0.0
+    except (ClientError, BotoCoreError, KeyError) as error:
+        reason = " ".join(str(error).split())[:80]
+        return unknown(name, f"the job may ask for {wanted} vCPUs at once; AWS does not tell the quota ({reason})")
+    text = f"the job may ask for {wanted} vCPUs at once, the account has {most:.0f} ({code})"
+    if most >= wanted:
+        return fine(name, text)
+    return failed(name, text, "lower engine.parallel, offer smaller clusters, or ask AWS for a higher quota")

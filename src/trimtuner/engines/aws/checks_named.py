@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from trimtuner.commands.checkup.checks import Check, Looking, failed, fine, unknown, warning
 from trimtuner.engines.aws.ec2 import Ec2
 from trimtuner.engines.aws.keys import read_login_key
 from trimtuner.engines.aws.refusals import Refused, code_of, explain
 from trimtuner.engines.aws.settings import AwsSettings
+from trimtuner.engines.checks import Check, Workload, failed, fine, unknown, warning
 from trimtuner.engines.protocol import EngineTrouble
 from trimtuner.errors import InputError
-from trimtuner.jobs.job import Job
 
 _MAY_NOT_LOOK = ("UnauthorizedOperation", "AccessDenied", "AccessDeniedException")
 _SSH = 22
 _PUT_RIGHT = "put it right in the section 'engine' of the job file"
 
 
-def check_things(ec2: Ec2, job: Job, settings: AwsSettings) -> Iterator[Check]:
+def check_things(ec2: Ec2, work: Workload, settings: AwsSettings) -> Iterator[Check]:
     """Each thing that is named, and the account's own where none is."""
-    things = _Things(ec2, job, settings)
+    things = _Things(ec2, work, settings)
     for name, look in things.looks().items():
         try:
             yield from look()
@@ -44,14 +43,14 @@ def _without_hint(text: str) -> str:
 
 
 class _Things:
-    def __init__(self, ec2: Ec2, job: Job, settings: AwsSettings) -> None:
-        self._ec2, self._job, self._settings = ec2, job, settings
-        cloud = job.space.cloud
+    def __init__(self, ec2: Ec2, work: Workload, settings: AwsSettings) -> None:
+        self._ec2, self._settings = ec2, settings
+        cloud = work.cloud
         self._types = [] if cloud is None else list(dict.fromkeys([*cloud.vms, *cloud.helpers]))
 
-    def looks(self) -> dict[str, Looking]:
+    def looks(self) -> dict[str, Callable[[], Iterator[Check]]]:
         settings = self._settings
-        looks: dict[str, Looking] = {
+        looks: dict[str, Callable[[], Iterator[Check]]] = {
             "vm types": self._check_types,
             "image": self._check_image,
             "network": self._check_network,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trimtuner.commands.checkup.checks import Check, failed, fine, warning
+from trimtuner.engines.checks import Check, Workload, check_fence, failed, fine, warning
 from trimtuner.engines.protocol import EngineTrouble
 from trimtuner.engines.ray.settings import RaySettings
-from trimtuner.jobs.job import Job
 
 
-def check_ray(job: Job, settings: RaySettings) -> Iterator[Check]:
+def checks_of(work: Workload, settings: RaySettings) -> Iterator[Check]:
     """The cluster that the job names; one that the engine starts itself needs only Ray."""
     try:
         import ray
@@ -21,6 +20,7 @@ def check_ray(job: Job, settings: RaySettings) -> Iterator[Check]:
         return
     if settings.address is None:
         yield fine("ray", f"{ray.__version__}; a cluster is started on this machine, and listens to nobody else")
+        yield from check_fence()
         return
     try:
         connect(settings.address)  # which fails where versions or tokens do not match
@@ -29,11 +29,11 @@ def check_ray(job: Job, settings: RaySettings) -> Iterator[Check]:
         return
     nodes = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
     yield fine("ray", f"{ray.__version__}; {settings.address} has {len(nodes)} nodes")
-    yield from _check_offers(job, settings, [node["Resources"] for node in nodes])
+    yield from _check_offers(work, settings, [node["Resources"] for node in nodes])
 
 
-def _check_offers(job: Job, settings: RaySettings, offers: list[dict[str, float]]) -> Iterator[Check]:
-    cloud = job.space.cloud
+def _check_offers(work: Workload, settings: RaySettings, offers: list[dict[str, float]]) -> Iterator[Check]:
+    cloud = work.cloud
     for vm_type in [] if cloud is None else [*cloud.vms, *cloud.helpers]:
         count = sum(offer.get(vm_type, 0.0) for offer in offers)
         if count:

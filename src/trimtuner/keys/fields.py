@@ -4,42 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from pathlib import Path
+from typing import TypeAlias
 
 from trimtuner.errors import InputError, nearest
-from trimtuner.jobs.faults import Fault, Faults
-from trimtuner.jobs.tree import ListNode, MappingNode, Node, ScalarNode
+from trimtuner.keys.faults import Fault, Faults
 from trimtuner.problem.expressions import Value
-
-T = TypeVar("T")
-D = TypeVar("D")
-W = TypeVar("W", bound=str)
 
 _LONGEST_TEXT = 100_000  # characters; one argument of a Linux command holds little more
 _LONGEST_SHOWN = 60
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 ROOT = "the job file"
-SECTIONS: Mapping[str, tuple[str, ...]] = {
-    ROOT: (
-        *("name", "goal", "constraints", "budget", "data", "parameters", "cloud", "configs", "run", "engine"),
-        *("search", "storage"),
-    ),
-    "goal": ("maximize", "minimize"),
-    "budget": ("money", "time", "trials"),
-    "data": ("fractions", "snapshots"),
-    "cloud": ("catalog", "region", "vms", "vm_type", "vm_count", "market", "spot", "helpers"),
-    "run": ("command", "working_directory", "environment", "secrets", "timeout", "memory", "retries", "metrics"),
-    "engine": (
-        *("type", "parallel", "address", "copy", "wait", "table", "pace", "region", "image", "user", "key_name"),
-        *("key_file", "security_groups", "subnet", "instance_profile", "disk_gib", "connect_to", "ssh_config"),
-        *("setup", "exclude", "ready_within", "look_in"),
-    ),
-    "search": ("method", "options", "seed", "stop", "learn_from"),
-}
 
 # Our words, and those of neighbouring tools for the same thing.
 _OTHER_WORDS = {
@@ -62,6 +41,37 @@ _OTHER_WORDS = {
 
 
 @dataclass(frozen=True)
+class ScalarNode:
+    """A single value; ``text`` is how it was written, and ``value`` what YAML 1.2 takes it for."""
+
+    line: int
+    text: str
+    value: Value | None
+
+
+@dataclass(frozen=True)
+class ListNode:
+    """Values in their order."""
+
+    line: int
+    items: tuple[Node, ...]
+    count: int  # of all nodes in it, itself included
+
+
+@dataclass(frozen=True)
+class MappingNode:
+    """Values by key, with the line of each key."""
+
+    line: int
+    entries: Mapping[str, Node]
+    key_lines: Mapping[str, int]
+    count: int
+
+
+Node: TypeAlias = ScalarNode | ListNode | MappingNode
+
+
+@dataclass(frozen=True)
 class Field:
     """One value of the job file: where it stands, and what it may be read as."""
 
@@ -70,9 +80,18 @@ class Field:
     line: int  # from 1
     faults: Faults
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the job file, from which paths are meant."""
+        return self.faults.path.parent
+
     def fault(self, text: str) -> Fault:
-        """A fault of this field."""
+        """What is wrong with this field, at its line."""
         return Fault(self.line, f"{self.where}: {text}")
+
+    def note(self, text: str) -> None:
+        """Note what is wrong with this field, and go on."""
+        self.faults.add(self.line, f"{self.where}: {text}")
 
     def wrong(self, wanted: str) -> Fault:
         """The fault of a field that is not what was wanted."""
@@ -98,7 +117,7 @@ class Field:
         return self.text("a text") if isinstance(value, str) else value
 
     def text(self, wanted: str) -> str:
-        """A text on one line."""
+        """A text on one line, as it is."""
         text = self.as_written(wanted)
         if not isinstance(self.node, ScalarNode) or not isinstance(self.node.value, str):
             raise self.fault(f'{_short(text)} is no text to YAML; put it in quotes: "{_short(text)}"')
@@ -114,30 +133,8 @@ class Field:
             raise self.fault(f"a text with a null character, or of more than {_LONGEST_TEXT} characters")
         return self.node.text
 
-    def number(self, wanted: str, above: float = -math.inf, most: float = math.inf) -> float:
-        """A finite number within bounds."""
-        value = self.node.value if isinstance(self.node, ScalarNode) else None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise self.wrong(wanted)
-        if not above < value <= most:
-            raise self.wrong(f"{wanted}; it must be above {above:g} and at most {most:g}")
-        return value
-
-    def whole_number(self, wanted: str, least: int, most: int) -> int:
-        """A whole number within bounds."""
-        value = self.node.value if isinstance(self.node, ScalarNode) else None
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise self.wrong(f"{wanted} from {least} to {most}")
-        return value
-
-    def boolean(self) -> bool:
-        """True or false, and no other word for it."""
-        if not isinstance(self.node, ScalarNode) or not isinstance(self.node.value, bool):
-            raise self.wrong("true or false")
-        return self.node.value
-
     def items(self, wanted: str, most: int = 1000) -> list[Field]:
-        """The fields of a list."""
+        """The fields of a list, in order."""
         if not isinstance(self.node, ListNode):
             raise self.wrong(wanted)
         if len(self.node.items) > most:
@@ -151,77 +148,46 @@ class Field:
         """The fields of a list, or the field itself where it is a single value."""
         return [self] if isinstance(self.node, ScalarNode) else self.items(wanted)
 
-    def section(self, keys: Sequence[str], wanted: str) -> Section:
-        """The field as a mapping with known keys."""
-        section = self.named_fields(wanted)
-        for key in section.keys:
-            if key not in keys:
-                self.faults.add(section.line(key), _unknown_key(key, self.where, keys))
-        return section
+    # Of a mapping
 
-    def named_fields(self, wanted: str) -> Section:
-        """The field as a mapping with keys of the user's own."""
+    def mapping(self, wanted: str) -> Field:
+        """This field, if it is a mapping."""
         if not isinstance(self.node, MappingNode):
             raise self.wrong(wanted)
-        return Section(self.node, self.where, self.line, self.faults)
+        return self
 
-
-@dataclass(frozen=True)
-class Section:
-    """A mapping of the job file. Reading one key goes on after a fault in another."""
-
-    node: MappingNode
-    where: str
-    own_line: int
-    faults: Faults
+    def section(self, keys: Sequence[str], wanted: str) -> Field:
+        """This field, if it is a mapping; keys that it does not know are noted."""
+        for key in self.mapping(wanted).keys:
+            if key not in keys:
+                hint = _hint_for(key, keys, self.faults.homes)
+                self.faults.add(self.line_of(key), f"unknown key {shortened(key)} in {self.where}{hint}")
+        return self
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Those that are written."""
-        return tuple(self.node.entries)
-
-    def line(self, key: str) -> int:
-        """Where the key stands, or the section where it does not."""
-        return self.node.key_lines.get(key, self.own_line)
+        """Those that are written, in their order; none where it is no mapping."""
+        return tuple(self.node.entries) if isinstance(self.node, MappingNode) else ()
 
     def __contains__(self, key: str) -> bool:
-        return key in self.node.entries
+        return key in self.keys
 
     def __iter__(self) -> Iterator[tuple[str, Field]]:
-        for key in self.node.entries:
-            yield key, self.field(key)
+        return ((key, self.field(key)) for key in self.keys)
+
+    def line_of(self, key: str) -> int:
+        """Where the key stands, or the field itself where it does not."""
+        return self.node.key_lines.get(key, self.line) if isinstance(self.node, MappingNode) else self.line
 
     def field(self, key: str) -> Field:
         """The field of a key that is written."""
+        if not isinstance(self.node, MappingNode):
+            raise self.wrong("a mapping")
         place = key if self.where == ROOT else f"{self.where}.{_short(key)}"
         node = self.node.entries[key]
         # Lists and mappings may begin a line below their key, where nobody would look.
-        line = node.line if isinstance(node, ScalarNode) else self.line(key)
+        line = node.line if isinstance(node, ScalarNode) else self.line_of(key)
         return Field(node, place, line, self.faults)
-
-    def read(self, key: str, reader: Callable[[Field], T], default: D) -> T | D:
-        """What the reader makes of the key; the default where it is not written, or faulty."""
-        if key not in self.node.entries:
-            return default
-        with self.faults.collecting(self.line(key)):
-            return reader(self.field(key))
-        return default
-
-    def required(self, key: str, reader: Callable[[Field], T], example: str) -> T | None:
-        """What the reader makes of a key that must be there; nothing, and a fault, where it is not."""
-        if key not in self.node.entries:
-            self.faults.add(self.own_line, f"{self.where} has no {key!r}; write {example}")
-            return None
-        return self.read(key, reader, None)
-
-
-def one_of(field: Field, words: Sequence[W]) -> W:
-    """The field as one of these words; a fault names the nearest."""
-    text = field.text(f"one of {', '.join(words)}")
-    for word in words:
-        if word == text:
-            return word
-    raise field.fault(f"{shortened(text)} is none of {', '.join(words)}{nearest(text, words)}")
 
 
 def shortened(value: object) -> str:
@@ -243,18 +209,14 @@ def _shown(node: Node) -> str:
     return shortened(node.value) if isinstance(node.value, str) else node.text[:_LONGEST_SHOWN]
 
 
-def _unknown_key(key: str, where: str, keys: Sequence[str]) -> str:
-    return f"unknown key {shortened(key)} in {where}{_hint_for(key, keys)}"
-
-
-def _hint_for(key: str, keys: Sequence[str]) -> str:
+def _hint_for(key: str, keys: Sequence[str], homes: Mapping[str, Sequence[str]]) -> str:
     if key == "<<":
         return "; YAML 1.2 has no merge keys, write the values out"
     for ours, theirs in _OTHER_WORDS.items():
         if key in theirs and ours in keys:
             return f"; here it is called {ours!r}"
     near = nearest(key, keys)
-    home = next((section for section, known in SECTIONS.items() if key in known and known != tuple(keys)), None)
+    home = next((section for section, known in homes.items() if key in known and set(known) != set(keys)), None)
     if near or home is None:
         return near or f"; it knows {', '.join(keys)}"
     return f"; it belongs {'at the left edge' if home == ROOT else f'under {home}:'}"
