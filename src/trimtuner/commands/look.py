@@ -99,7 +99,7 @@ def status(look: Look) -> dict[str, object]:
         "budget_usd": now.budget,
         "spent_usd": now.spent,
         "reserved_usd": now.reserved,
-        "left_usd": None if now.budget is None else max(now.budget - now.spent - now.reserved, 0.0),
+        "left_usd": now.left,
         "trials": {
             "succeeded": now.succeeded,
             "failed": now.failed,

@@ -11,6 +11,7 @@ from trimtuner.problem.history import Measurement, Outcome, Trial
 from trimtuner.problem.problem import COST, TIME, Problem, is_share
 from trimtuner.reporting import finite_metric
 
+SHORTEST_SECONDS = 1e-9  # that a trial may have taken: one that took no time at all would cost nothing
 _FAILURE_KIND = re.compile(r"[^\W\d][\w .:-]{0,63}")
 
 
@@ -45,6 +46,13 @@ def outcome_of_failure(
         _require_cost(trial, completed)
     measurements = _measured_on_the_way(problem, trial, snapshots or {})
     return Outcome(trial, tuple(measurements), kind, completed.get(COST, 0.0), completed.get(TIME))
+
+
+def with_measured_time(problem: Problem, told: Mapping[str, float], seconds: float | None) -> dict[str, float]:
+    """What was told of a trial, with its time as another library measured it where none was told, nor follows."""
+    if seconds is None or TIME in told or (COST in told and problem.space.has_prices):
+        return dict(told)
+    return {TIME: max(seconds, SHORTEST_SECONDS), **told}
 
 
 def _measured_on_the_way(

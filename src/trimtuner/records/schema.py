@@ -1,11 +1,11 @@
-"""The tables of a record as they are now; how older ones become these is in ``migrations``.
+"""The tables of a record as they are now, to be queried; how they are made of older ones is in ``migrations``.
 
 Times are seconds since 1970 (UTC), money is in billionths of a dollar, and ``sequence`` counts the changes of a study.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Double, ForeignKeyConstraint, Integer, MetaData, Select, Table, Text, select
+from sqlalchemy import BigInteger, Column, Double, Integer, MetaData, Table, Text, select
 
 METADATA = MetaData()
 SECRET_BYTES = 32
@@ -37,7 +37,6 @@ OWNERS = Table(
     Column("pid_started", Text, nullable=False),
     Column("heartbeat_at", Double, nullable=False),
     Column("digest", Text, nullable=False),
-    ForeignKeyConstraint(["study"], ["studies.study"]),
 )
 
 TRIALS = Table(
@@ -60,8 +59,6 @@ TRIALS = Table(
     Column("time", Double),
     Column("measurements", Text),
     Column("digest", Text, nullable=False),
-    ForeignKeyConstraint(["study"], ["studies.study"]),
-    ForeignKeyConstraint(["study", "owner"], ["owners.study", "owners.id"]),
 )
 
 ATTEMPTS = Table(
@@ -79,7 +76,6 @@ ATTEMPTS = Table(
     Column("seconds", Double),
     Column("charge", BigInteger),
     Column("digest", Text, nullable=False),
-    ForeignKeyConstraint(["study", "trial"], ["trials.study", "trials.number"]),
 )
 
 PLACES = Table(
@@ -91,7 +87,6 @@ PLACES = Table(
     Column("state", Text, primary_key=True),  # open or tested
     Column("trial", Integer, nullable=False),
     Column("digest", Text, nullable=False),
-    ForeignKeyConstraint(["study", "trial"], ["trials.study", "trials.number"]),
 )
 
 LEDGER = Table(
@@ -104,7 +99,6 @@ LEDGER = Table(
     Column("trial", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("nanos", BigInteger, nullable=False),
-    ForeignKeyConstraint(["study", "trial", "attempt"], ["attempts.study", "attempts.trial", "attempts.attempt"]),
 )
 
 EVENTS = Table(
@@ -117,10 +111,10 @@ EVENTS = Table(
     Column("trial", Integer),
     Column("detail", Text, nullable=False),
     Column("digest", Text, nullable=False),
-    ForeignKeyConstraint(["study"], ["studies.study"]),
 )
 
-
-def shown(table: Table) -> Select[tuple[object, ...]]:
-    """What anybody may see of a table, and older ones have too."""
-    return select(table).with_only_columns(*(column for column in table.c if column.name not in _NOT_SHOWN))
+# What anybody may see of each table, and older ones have too.
+SHOWN = {
+    table: select(table).with_only_columns(*(column for column in table.c if column.name not in _NOT_SHOWN))
+    for table in METADATA.tables.values()
+}

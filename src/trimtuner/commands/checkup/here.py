@@ -15,10 +15,10 @@ from trimtuner.commands.checkup.checks import Check, failed, fine, warning
 from trimtuner.errors import TrimTunerError
 from trimtuner.jobs.job import GIB, Job
 from trimtuner.records.addresses import Address
-from trimtuner.records.opening import open_to_read
 from trimtuner.records.restoring import soundness_of
 from trimtuner.records.sidecar import Sidecar
 from trimtuner.records.sqlite_files import refuse_lost
+from trimtuner.records.store import open_to_read
 
 _EXTRAS = {"ray": ("ray",), "aws": ("boto3", "asyncssh"), "postgres": ("psycopg",)}
 _EMPTY = "is empty"  # what a record says of itself before its first study

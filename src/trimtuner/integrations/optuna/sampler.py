@@ -18,42 +18,39 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from trimtuner.errors import InputError, NoAnswer, SearchOver, TrimTunerError
-from trimtuner.integrations.optuna.attributes import (
+from trimtuner.integrations.optuna.distributions import parameter_of, value_at, value_within
+from trimtuner.integrations.optuna.trials import (
     ASKED,
     FRACTION,
+    as_ended,
     close,
     end_loop,
+    history_of,
+    other_trials,
+    outcome_of,
     refuse_when_over,
+    settled_trials,
     write_choice,
     write_end,
     write_limits,
 )
-from trimtuner.integrations.optuna.distributions import parameter_of, value_at, value_within
-from trimtuner.integrations.optuna.trials import (
-    as_ended,
-    enqueued_parameters,
-    history_of,
-    other_trials,
-    outcome_of,
-    seconds_since_start,
-    settled_trials,
-)
-from trimtuner.integrations.written import read_trial
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Trial
 from trimtuner.problem.parameters import Choice
 from trimtuner.problem.space import Space
+from trimtuner.records.codec import decode_trial
 from trimtuner.study.study import Study
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recommendation import Recommendation
 
+_ENQUEUED = "fixed_params"  # Optuna's system attribute of what the user has chosen for a trial
 _CHEAP_SHARE = 1 / 3  # of the machines, by price, that are tried while nothing is known
 _ONE_AT_A_TIME = threading.Lock()  # threads of study.optimize(n_jobs=...) share a sampler
 
 
 @dataclass(frozen=True)
-class _Known:
+class _KnownSpace:
     """What the trials so far say of the space, and a study of it."""
 
     suggested: dict[str, BaseDistribution]
@@ -98,7 +95,7 @@ class TrimTunerSampler(BaseSampler):
         self._metric, self._method, self._seed, self._budget = metric, method, seed, budget
         unknown = {"unknown": Choice([0])}
         self._offer = space or Space(unknown, cloud=cloud, fractions=(1.0,) if fractions is None else fractions)
-        self._known: _Known | None = None
+        self._known: _KnownSpace | None = None
         self._study_on(self._offer, StudyDirection.MINIMIZE)  # wrong words are refused now, not when money is spent
 
     def __getstate__(self) -> dict[str, object]:
@@ -150,7 +147,7 @@ class TrimTunerSampler(BaseSampler):
         trial: FrozenTrial,  # noqa: ARG002
         search_space: dict[str, BaseDistribution],  # noqa: ARG002
     ) -> dict[str, object]:
-        """Nothing, see above."""
+        """Nothing, as there is no relative search space."""
         return {}
 
     def sample_independent(
@@ -162,7 +159,7 @@ class TrimTunerSampler(BaseSampler):
     ) -> Value:
         """The value that was chosen; at random for what is not known to be suggested by every trial."""
         refuse_when_over(trial)
-        asked = read_trial(trial.number, trial.system_attrs.get(ASKED))
+        asked = decode_trial(trial.number, trial.system_attrs.get(ASKED))
         if param_name in asked.config:
             return value_within(param_name, param_distribution, asked.config[param_name])
         if self._space is not None and asked.origin != "import":
@@ -181,8 +178,7 @@ class TrimTunerSampler(BaseSampler):
         self, study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
         """Check what was reported, and write how far each limit is kept."""
-        seconds = seconds_since_start(trial)
-        write_end(study, trial, seconds)
+        seconds = write_end(study, trial)
         if state is not TrialState.COMPLETE:
             return
         ended = as_ended(trial, state, values, seconds)
@@ -197,7 +193,7 @@ class TrimTunerSampler(BaseSampler):
 
     def _choose(self, trials: Sequence[FrozenTrial], direction: StudyDirection, trial: FrozenTrial) -> Trial:
         known = self._read(trials, direction)
-        enqueued = enqueued_parameters(trial)
+        enqueued = trial.system_attrs.get(_ENQUEUED)
         if enqueued is not None:
             return self._as_enqueued(trial, enqueued, known)
         if known is None:
@@ -206,7 +202,7 @@ class TrimTunerSampler(BaseSampler):
         asked = known.study.ask()
         return replace(asked, config=known.rounded(asked.configuration))
 
-    def _as_enqueued(self, trial: FrozenTrial, enqueued: dict[str, Value], known: _Known | None) -> Trial:
+    def _as_enqueued(self, trial: FrozenTrial, enqueued: dict[str, Value], known: _KnownSpace | None) -> Trial:
         """On all of the data unless it says otherwise; refused before it runs, if it is outside of a known space."""
         space = self._offer if known is None else known.study.problem.space
         if enqueued.keys() >= set(space.names):
@@ -224,7 +220,7 @@ class TrimTunerSampler(BaseSampler):
         fractions = study.recipe.tested_fractions(study.recipe.narrow(study.problem))
         return Trial(number, config, fractions[0], origin="random")
 
-    def _read(self, trials: Sequence[FrozenTrial], direction: StudyDirection) -> _Known | None:
+    def _read(self, trials: Sequence[FrozenTrial], direction: StudyDirection) -> _KnownSpace | None:
         """What the trials say of the space; nothing while it is unknown. The same object while they say the same."""
         suggested: dict[str, BaseDistribution] = {}
         if self._space is None:
@@ -233,7 +229,7 @@ class TrimTunerSampler(BaseSampler):
                 return None
         if self._known is None or (self._known.suggested, self._known.direction) != (suggested, direction):
             space = copy.copy(self._space) or self._space_of(suggested)
-            self._known = _Known(suggested, direction, self._study_on(space, direction))
+            self._known = _KnownSpace(suggested, direction, self._study_on(space, direction))
         return self._known
 
     def _space_of(self, suggested: dict[str, BaseDistribution]) -> Space:
