@@ -9,14 +9,8 @@ from trimtuner.tuning.recipes import METHODS
 def describe_methods() -> list[dict[str, object]]:
     """Every method, in plain values."""
     return [
-        {
-            "name": method.name,
-            "optimises": method.optimises,
-            "needs": method.needs,
-            "use": method.use,
-            "options": dict(method.options),
-        }
-        for method in METHODS.values()
+        {"name": m.name, "optimises": m.optimises, "needs": m.needs, "use": m.use, "options": dict(m.options)}
+        for m in METHODS.values()
     ]
 
 

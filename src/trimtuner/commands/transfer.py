@@ -54,13 +54,13 @@ def further_metrics(measurements: Iterable[Measurement], problem: Problem) -> li
 def export_to_mlflow(of: JobStudy, uri: str, experiment: str | None) -> str:
     """Log every ended trial that is not there yet; what was done."""
     _prepare_mlflow()
-    from trimtuner.integrations.mlflow import TrackedStudy, log_tracked
+    from trimtuner.integrations.mlflow import TrackedStudy, log_progress
 
     look = Look.at(of)
     tracked = TrackedStudy(
         of.job.name, look.view.id, look.history, look.recommendation(), attempts=tuple(look.view.attempts())
     )
-    logged = log_tracked(tracked, uri, experiment)
+    logged = log_progress(tracked, uri, experiment)
     running = f", {logged.running} still running" if logged.running else ""
     return f"{logged.added} trials logged, {logged.known} there already{running}"
 

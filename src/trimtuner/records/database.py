@@ -8,7 +8,6 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from copy import copy
 from functools import cache
 from typing import TypeAlias
 
@@ -32,25 +31,26 @@ class Database:
     """One way into a record: its engine either writes or only reads. A file has a ledger beside it, a server none."""
 
     def __init__(
-        self, engine: Engine, where: str, explain: Explain, *, begin: str | None = None, sidecar: Sidecar | None = None
+        self,
+        engine: Engine,
+        where: str,
+        explain: Explain,
+        *,
+        begin: str | None = None,
+        sidecar: Sidecar | None = None,
+        patience_seconds: float = 0.0,
     ) -> None:
         self._engine = engine
         self._explain = explain
         self._begin = begin  # the statement, where the driver does not begin a transaction in time
-        self._patience_seconds = 0.0
+        self._patience_seconds = patience_seconds  # with one that was reached before: a server that restarts
+        self._was_reached = False
         self._process = os.getpid()
         self.where = where
         self.sidecar = sidecar
         self._opened: tuple[int, int] | None = None  # which file it was, when it was first reached
-        self._last_user = _LastUser()
         # A study is rarely closed. Not when the engine is gone: its pool holds it, as this holds the pool.
-        weakref.finalize(self._last_user, _let_go, engine.pool, self._process)
-
-    def but_patient(self, seconds: float) -> Database:
-        """The same, for one that was reached before: a server that restarts is waited for."""
-        patient = copy(self)
-        patient._patience_seconds = seconds
-        return patient
+        weakref.finalize(self, _let_go, engine.pool, self._process)
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -103,14 +103,17 @@ class Database:
 
     def _connect(self) -> Connection:
         """Nothing was asked of it yet, so a connection may be tried again."""
-        deadline = time.monotonic() + self._patience_seconds
+        deadline = time.monotonic() + (self._patience_seconds if self._was_reached else 0.0)
         while True:
             try:
-                return self._engine.connect()
+                connection = self._engine.connect()
             except OperationalError:
                 if time.monotonic() >= deadline:
                     raise
                 time.sleep(_PAUSE_SECONDS)
+            else:
+                self._was_reached = True
+                return connection
 
     def _explained(self, error: SQLAlchemyError, state: str) -> RecordError:
         (what, now), cause = ANYTHING_ELSE, type(error).__name__
@@ -139,10 +142,6 @@ def _began_to_count() -> float:
 def _seconds_since_boot() -> float:
     """Also while the machine slept, where it can tell."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
-
-
-class _LastUser:
-    """What all that share an engine have in common; gone with the last of them."""
 
 
 def _let_go(pool: Pool, process: int) -> None:

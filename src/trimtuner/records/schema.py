@@ -11,6 +11,12 @@ METADATA = MetaData()
 SECRET_BYTES = 32
 _NOT_SHOWN = ("secret", "digest")
 
+
+def _of_study(name: str, *columns: Column[object]) -> Table:
+    """A table whose rows belong to studies."""
+    return Table(name, METADATA, Column("study", Integer, primary_key=True), *columns)
+
+
 SCHEMA = Table("trimtuner_schema", METADATA, Column("version", Integer, nullable=False))
 
 STUDIES = Table(
@@ -27,10 +33,8 @@ STUDIES = Table(
     Column("digest", Text, nullable=False),  # of the row as it was written; of an event, of all before it too
 )
 
-OWNERS = Table(
+OWNERS = _of_study(
     "owners",
-    METADATA,
-    Column("study", Integer, primary_key=True),
     Column("id", Text, primary_key=True),
     Column("host", Text, nullable=False),
     Column("pid", BigInteger, nullable=False),
@@ -39,10 +43,8 @@ OWNERS = Table(
     Column("digest", Text, nullable=False),
 )
 
-TRIALS = Table(
+TRIALS = _of_study(
     "trials",
-    METADATA,
-    Column("study", Integer, primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("config", Text, nullable=False),
     Column("config_key", Text, nullable=False),
@@ -61,10 +63,8 @@ TRIALS = Table(
     Column("digest", Text, nullable=False),
 )
 
-ATTEMPTS = Table(
+ATTEMPTS = _of_study(
     "attempts",
-    METADATA,
-    Column("study", Integer, primary_key=True),
     Column("trial", Integer, primary_key=True),
     Column("attempt", Integer, primary_key=True),
     Column("reserve", BigInteger, nullable=False),
@@ -78,10 +78,8 @@ ATTEMPTS = Table(
     Column("digest", Text, nullable=False),
 )
 
-PLACES = Table(
+PLACES = _of_study(
     "places",
-    METADATA,
-    Column("study", Integer, primary_key=True),
     Column("config_key", Text, primary_key=True),
     Column("fraction", Double, primary_key=True),
     Column("state", Text, primary_key=True),  # open or tested
@@ -89,10 +87,8 @@ PLACES = Table(
     Column("digest", Text, nullable=False),
 )
 
-LEDGER = Table(
+LEDGER = _of_study(
     "ledger",
-    METADATA,
-    Column("study", Integer, primary_key=True),
     Column("sequence", BigInteger, primary_key=True),
     Column("kind", Text, primary_key=True),  # charge, release or reserve: one of each in a change
     Column("at", Double, nullable=False),
@@ -101,10 +97,8 @@ LEDGER = Table(
     Column("nanos", BigInteger, nullable=False),
 )
 
-EVENTS = Table(
+EVENTS = _of_study(
     "events",
-    METADATA,
-    Column("study", Integer, primary_key=True),
     Column("sequence", BigInteger, primary_key=True),
     Column("at", Double, nullable=False),
     Column("kind", Text, nullable=False),

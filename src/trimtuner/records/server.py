@@ -17,7 +17,7 @@ from trimtuner.records.addresses import Address
 from trimtuner.records.database import ANYTHING_ELSE, BUSY_SECONDS, Database
 from trimtuner.records.errors import RecordError
 
-RESTART_SECONDS = 60.0  # how long a server that was reached before is waited for
+_RESTART_SECONDS = 60.0  # how long a server that was reached before is waited for
 
 _MAKING = 7236583  # the advisory lock of whoever makes tables or studies; any number, the same in every version
 _ONLY_READING: Mapping[str, str | bool] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
@@ -70,18 +70,22 @@ def server_writer(address: Address) -> Database:
     """A way to change what is there."""
     engine = _engine(address, _WRITING)
     event.listen(engine, "connect", _settle)
-    return Database(engine, f"the record {address}", _explain)
+    return _database(address, engine)
 
 
 def server_reader(address: Address) -> Database:
     """A way to read that can change nothing."""
-    return Database(_engine(address, _ONLY_READING), f"the record {address}", _explain)
+    return _database(address, _engine(address, _ONLY_READING))
 
 
 def take_turn(connection: Connection) -> None:
     """Nobody else makes tables or studies until the transaction ends; SQLite has locked the whole file already."""
     if connection.dialect.name == "postgresql":
         connection.execute(select(func.pg_advisory_xact_lock(_MAKING)))
+
+
+def _database(address: Address, engine: Engine) -> Database:
+    return Database(engine, f"the record {address}", _explain, patience_seconds=_RESTART_SECONDS)
 
 
 def _engine(address: Address, options: Mapping[str, str | bool]) -> Engine:

@@ -6,7 +6,6 @@ import secrets
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from sqlalchemy import Connection, Row, func, insert, select
@@ -24,7 +23,7 @@ from trimtuner.records.money import Ledger, to_nanos, to_usd
 from trimtuner.records.record import Record, require_text
 from trimtuner.records.schema import SECRET_BYTES, SHOWN, STUDIES
 from trimtuner.records.seals import refuse_damaged
-from trimtuner.records.server import RESTART_SECONDS, server_reader, server_writer, take_turn
+from trimtuner.records.server import server_reader, server_writer, take_turn
 from trimtuner.records.sqlite_files import (
     file_reader,
     file_writer,
@@ -57,9 +56,7 @@ class RecordsView:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -136,7 +133,7 @@ def open_to_write(place: Place) -> Database:
     except BaseException:
         writer.close()
         raise
-    return writer if isinstance(found, Path) else writer.but_patient(RESTART_SECONDS)
+    return writer
 
 
 def open_to_read(place: Place) -> Database:
@@ -157,7 +154,7 @@ def open_to_read(place: Place) -> Database:
     except BaseException:
         reader.close()
         raise
-    return reader if isinstance(found, Path) else reader.but_patient(RESTART_SECONDS)
+    return reader
 
 
 def _take_step(writer: Database) -> bool:

@@ -68,10 +68,10 @@ def log_study(study: Study, tracking_uri: str, experiment: str | None = None) ->
     """
     recommendation = study.recommend() if study.history.measurements else None
     id_from_name = hashlib.sha256(study.name.encode()).hexdigest()[:32]
-    return log_tracked(TrackedStudy(study.name, id_from_name, study.history, recommendation), tracking_uri, experiment)
+    return log_progress(TrackedStudy(study.name, id_from_name, study.history, recommendation), tracking_uri, experiment)
 
 
-def log_tracked(tracked: TrackedStudy, tracking_uri: str, experiment: str | None = None) -> Logged:
+def log_progress(tracked: TrackedStudy, tracking_uri: str, experiment: str | None = None) -> Logged:
     """The same for a study in a record."""
     with opened(tracking_uri) as client:
         log = _Log(client, experiment_to_write(client, experiment or tracked.name), tracked)

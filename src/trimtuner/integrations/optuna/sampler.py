@@ -1,4 +1,5 @@
 """The sampler: chooses a trial's configuration and its share of the data together, when the trial begins."""
+# ruff: noqa: ARG002  (its methods have the parameters that Optuna gives)
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ from trimtuner.tuning.recommendation import Recommendation
 
 _ENQUEUED = "fixed_params"  # Optuna's system attribute of what the user has chosen for a trial
 _CHEAP_SHARE = 1 / 3  # of the machines, by price, that are tried while nothing is known
-_ONE_AT_A_TIME = threading.Lock()  # threads of study.optimize(n_jobs=...) share a sampler
+_ONE_AT_A_TIME = threading.RLock()  # threads of study.optimize(n_jobs=...) share a sampler
 
 
 @dataclass(frozen=True)
@@ -105,15 +106,13 @@ class TrimTunerSampler(BaseSampler):
     def recommendation(self, study: optuna.Study) -> Recommendation:
         """The best configuration as far as is known, with what it is expected to measure on all of the data."""
         best = self.as_study(study).recommend()
-        with _ONE_AT_A_TIME:
-            known = self._read(study.get_trials(deepcopy=False), study.direction)
+        known = self._read(study.get_trials(deepcopy=False), study.direction)
         return best if known is None else replace(best, config=known.rounded(dict(best.config)))
 
     def as_study(self, study: optuna.Study) -> Study:
         """A study of ours with the same history, for its views: ``as_study(study).plot("tradeoff")``."""
         trials = study.get_trials(deepcopy=False)
-        with _ONE_AT_A_TIME:
-            known = self._read(trials, study.direction)
+        known = self._read(trials, study.direction)
         if known is None:
             raise NoAnswer("no trial of this study has ended yet; run at least one")
         ours = self._study_on(known.study.problem.space, study.direction)
@@ -137,25 +136,18 @@ class TrimTunerSampler(BaseSampler):
         else:
             write_choice(study, trial, asked)
 
-    def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:  # noqa: ARG002
+    def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Nothing: all is chosen before the objective begins, and handed out as it suggests."""
         return {}
 
     def sample_relative(
-        self,
-        study: optuna.Study,  # noqa: ARG002
-        trial: FrozenTrial,  # noqa: ARG002
-        search_space: dict[str, BaseDistribution],  # noqa: ARG002
+        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, object]:
         """Nothing, as there is no relative search space."""
         return {}
 
     def sample_independent(
-        self,
-        study: optuna.Study,  # noqa: ARG002
-        trial: FrozenTrial,
-        param_name: str,
-        param_distribution: BaseDistribution,
+        self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Value:
         """The value that was chosen; at random for what is not known to be suggested by every trial."""
         refuse_when_over(trial)
@@ -182,8 +174,7 @@ class TrimTunerSampler(BaseSampler):
         if state is not TrialState.COMPLETE:
             return
         ended = as_ended(trial, state, values, seconds)
-        with _ONE_AT_A_TIME:
-            known = self._read([*other_trials(study, trial.number), ended], study.direction)
+        known = self._read([*other_trials(study, trial.number), ended], study.direction)
         if known is None:
             raise InputError(
                 "the trials so far have no parameter in common that could be learnt about; suggest one in every trial, "
@@ -227,10 +218,11 @@ class TrimTunerSampler(BaseSampler):
             suggested = intersection_search_space(list(trials))
             if not suggested:
                 return None
-        if self._known is None or (self._known.suggested, self._known.direction) != (suggested, direction):
-            space = copy.copy(self._space) or self._space_of(suggested)
-            self._known = _KnownSpace(suggested, direction, self._study_on(space, direction))
-        return self._known
+        with _ONE_AT_A_TIME:
+            if self._known is None or (self._known.suggested, self._known.direction) != (suggested, direction):
+                space = copy.copy(self._space) or self._space_of(suggested)
+                self._known = _KnownSpace(suggested, direction, self._study_on(space, direction))
+            return self._known
 
     def _space_of(self, suggested: dict[str, BaseDistribution]) -> Space:
         machines = set() if self._cloud is None else set(self._cloud.parameter_values(self._cloud.clusters[0]))
