@@ -14,6 +14,7 @@ from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import History, Trial
 from trimtuner.problem.problem import Problem
 from trimtuner.records import Attempt, StudyView
+from trimtuner.records.money import money_left
 from trimtuner.tuning import tuner
 from trimtuner.tuning.pareto import Front, front_of
 from trimtuner.tuning.recipe import Recipe
@@ -35,7 +36,7 @@ class Money:
     @property
     def left(self) -> float | None:
         """What may still be spent or reserved."""
-        return None if self.budget is None else max(self.budget - self.spent - self.reserved, 0.0)
+        return money_left(self.budget, self.spent, self.reserved)
 
 
 class Learnt(TypedDict):

@@ -360,15 +360,13 @@ def export(
     experiment: Experiment = None,
 ) -> None:
     """Every measurement, to standard output; or every trial, to MLflow."""
-    from trimtuner.commands.transfer import as_csv
+    from trimtuner.commands.transfer import as_csv, export_to_mlflow
     from trimtuner.jobs.studies import JobStudy
     from trimtuner.study.telling import measurement_rows
 
     if form not in (None, "csv", "json"):
         raise InputError(f"--format {form!r} is neither csv nor json")
     if to_mlflow is not None:
-        from trimtuner.commands.tracking import export_to_mlflow
-
         if form is not None:
             raise InputError("--format and --to-mlflow are two ways to export; choose one")
         print(export_to_mlflow(JobStudy.at(job), to_mlflow, experiment))
@@ -395,15 +393,13 @@ def import_(
     ] = "",
 ) -> None:
     """Take in measurements made elsewhere, so that nothing already paid for is bought again."""
-    from trimtuner.commands.transfer import further_metrics, read_measurements
+    from trimtuner.commands.transfer import further_metrics, import_from_mlflow, read_measurements
     from trimtuner.jobs.studies import JobStudy
 
     if (file is None) == (from_mlflow is None):
         raise InputError("give what to import: either a FILE, or --from-mlflow URI")
     of = JobStudy.at(job)
     if from_mlflow is not None:
-        from trimtuner.commands.tracking import import_from_mlflow
-
         print(import_from_mlflow(of, from_mlflow, experiment, runs))
         return
     if file is None or experiment is not None or runs:

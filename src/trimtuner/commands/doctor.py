@@ -16,10 +16,10 @@ from trimtuner.engines.known import ENGINES
 from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.jobs.job import Job
 from trimtuner.records.addresses import Address
-from trimtuner.records.opening import open_to_read
 from trimtuner.records.restoring import soundness_of
 from trimtuner.records.sidecar import Sidecar
 from trimtuner.records.sqlite_files import refuse_lost
+from trimtuner.records.store import open_to_read
 
 _MARKS = {"ok": "ok", "warning": "WARNING", "failed": "FAILED", "unknown": "unknown"}
 _EMPTY = "is empty"  # what a record says of itself before its first study

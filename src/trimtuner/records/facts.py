@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from trimtuner.problem.history import Trial
 from trimtuner.records.codec import Json
-from trimtuner.records.money import to_usd
+from trimtuner.records.money import money_left, to_usd
 
 EntryKind: TypeAlias = Literal["charge", "release", "reserve"]
 
@@ -80,7 +80,7 @@ class Entry:
 
     @property
     def usd(self) -> float:
-        """The amount in USD."""
+        """The amount in USD, the float nearest to it."""
         return to_usd(self.nanos)
 
 
@@ -108,3 +108,8 @@ class Status:
     succeeded: int
     failed: int
     forgotten: int = 0  # failed ones that are taken back; not among the failed
+
+    @property
+    def left(self) -> float | None:
+        """What may still be spent or reserved, in USD; None where there is no budget."""
+        return money_left(self.budget, self.spent, self.reserved)
