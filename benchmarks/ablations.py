@@ -14,8 +14,8 @@ from trimtuner.decisions.acquisition import ExpectedCost
 from trimtuner.decisions.designs import AcrossFractions
 from trimtuner.decisions.entropy import InformationAboutBest
 from trimtuner.decisions.filters import KeepAll
+from trimtuner.decisions.improvement import ShareAtTargets
 from trimtuner.decisions.incumbents import BestPredictedFeasible
-from trimtuner.decisions.insurance import Insured
 from trimtuner.engines.table import Table
 from trimtuner.models.gaussian_process import GaussianProcess
 from trimtuner.models.hyperparameters import MostLikely
@@ -37,7 +37,7 @@ ABLATIONS = {
     ),
     "no usual growth": TRIMTUNER.but(quality_growth=0.0),
     "no insurance": TRIMTUNER.but(acquisition=VALUE),
-    "information only": TRIMTUNER.but(acquisition=Insured(InformationAboutBest() / ExpectedCost())),
+    "information only": TRIMTUNER.but(acquisition=ShareAtTargets(InformationAboutBest() / ExpectedCost())),
     "no climb": TRIMTUNER.but(filter=KeepAll()),
     "dear start": TRIMTUNER.but(design=AcrossFractions()),
     "sure only": TRIMTUNER.but(incumbent=BestPredictedFeasible(0.90)),

@@ -18,9 +18,9 @@ import numpy as np
 from benchmarks.hard_jobs import make_job
 from benchmarks.papers.plots import COLOURS, _plain_ticks, _save, require_matplotlib
 from trimtuner.arrays import Floats, Positions
-from trimtuner.decisions.belief import Belief, Places
+from trimtuner.decisions.belief import CAUTION, Belief, Places
 from trimtuner.decisions.filters import ClimbAsEarned, ScoreOf
-from trimtuner.decisions.insurance import Insured
+from trimtuner.decisions.improvement import ShareAtTargets
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.decisions.value import ValueOfRecommendation
 from trimtuner.engines.table import Table
@@ -64,11 +64,11 @@ class Watched:
     """The default's filter, remembering what passes through it."""
 
     climb: ClimbAsEarned
-    insured: Insured
+    insured: ShareAtTargets
     seen: list[Seen] = field(default_factory=list)
 
     def keep(self, outlook: Outlook, score_of: ScoreOf, generator: np.random.Generator) -> Positions:
-        cost, spent = outlook.cautious_effort, outlook.belief.spent
+        cost, spent = outlook.effort_at_most(CAUTION), outlook.belief.spent
         cap = max(self.climb.share * spent, self.climb.times_cheapest * float(cost.min()))
         kept = self.climb.keep(outlook, score_of, generator)
         is_promising = bool(ValueOfRecommendation().score(outlook.at(kept)).max() > 0.0)
@@ -102,7 +102,7 @@ class Step:
 def search(table: Table, trials: int, seed: int) -> list[Step]:
     """The default on the table, with what it knew at each trial."""
     assert isinstance(TRIMTUNER.filter, ClimbAsEarned)
-    assert isinstance(TRIMTUNER.acquisition, Insured)
+    assert isinstance(TRIMTUNER.acquisition, ShareAtTargets)
     watched = Watched(TRIMTUNER.filter, TRIMTUNER.acquisition)
     run: ReplayRun = replay(table, TRIMTUNER.but(filter=watched), seed, trials)
     costs = table.full_run_costs()

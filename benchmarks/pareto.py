@@ -29,7 +29,7 @@ from benchmarks.peers.job import Job, Numbers, Outcome, Proposal
 from benchmarks.peers.peer import FULL, Record
 from benchmarks.peers.search import Loop
 from trimtuner.arrays import Floats
-from trimtuner.decisions.front import undominated
+from trimtuner.decisions.pareto import undominated
 from trimtuner.engines.table import ConfigurationKey, Table
 from trimtuner.errors import NoAnswer, SearchOver
 from trimtuner.problem.problem import COST

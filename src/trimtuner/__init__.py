@@ -9,8 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from trimtuner.decisions.acquisition import Acquisition, ExpectedCost
+    from trimtuner.decisions.designs import CheapStart, LatinHypercube, RandomSearch
+    from trimtuner.decisions.entropy import InformationAboutBest
+    from trimtuner.decisions.improvement import ConstrainedImprovement
+    from trimtuner.decisions.incumbents import BestMeasured, BestPredictedFeasible, MostExpected
     from trimtuner.decisions.stopping import AfterMoney, AfterTime, AfterTrials, LittleImprovement, NotWorthItsPrice
+    from trimtuner.decisions.value import ValueOfRecommendation
     from trimtuner.errors import InputError, NoAnswer, SearchOver, TrimTunerError
+    from trimtuner.models.trees import BaggedTrees
     from trimtuner.problem.cloud import Cloud
     from trimtuner.problem.history import History, Trial
     from trimtuner.problem.parameters import Choice, Float, Int
@@ -18,27 +25,41 @@ if TYPE_CHECKING:
     from trimtuner.problem.vms import VM, Spot
     from trimtuner.reporting import report
     from trimtuner.study.study import Study
-    from trimtuner.tuning.front import Front
+    from trimtuner.tuning.pareto import Front
+    from trimtuner.tuning.recipe import Recipe, WhereTested
+    from trimtuner.tuning.recipes import recipe_named
     from trimtuner.tuning.recommendation import Estimate, Recommendation
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "VM": "problem.vms",
+    "Acquisition": "decisions.acquisition",
     "AfterMoney": "decisions.stopping",
     "AfterTime": "decisions.stopping",
     "AfterTrials": "decisions.stopping",
+    "BaggedTrees": "models.trees",
+    "BestMeasured": "decisions.incumbents",
+    "BestPredictedFeasible": "decisions.incumbents",
+    "CheapStart": "decisions.designs",
     "Choice": "problem.parameters",
     "Cloud": "problem.cloud",
+    "ConstrainedImprovement": "decisions.improvement",
     "Estimate": "tuning.recommendation",
+    "ExpectedCost": "decisions.acquisition",
     "Float": "problem.parameters",
-    "Front": "tuning.front",
+    "Front": "tuning.pareto",
     "History": "problem.history",
+    "InformationAboutBest": "decisions.entropy",
     "InputError": "errors",
     "Int": "problem.parameters",
+    "LatinHypercube": "decisions.designs",
     "LittleImprovement": "decisions.stopping",
+    "MostExpected": "decisions.incumbents",
     "NoAnswer": "errors",
     "NotWorthItsPrice": "decisions.stopping",
+    "RandomSearch": "decisions.designs",
+    "Recipe": "tuning.recipe",
     "Recommendation": "tuning.recommendation",
     "SearchOver": "errors",
     "Space": "problem.space",
@@ -46,25 +67,40 @@ _HOMES = {
     "Study": "study.study",
     "Trial": "problem.history",
     "TrimTunerError": "errors",
+    "ValueOfRecommendation": "decisions.value",
+    "WhereTested": "tuning.recipe",
+    "recipe_named": "tuning.recipes",
     "report": "reporting",
 }
 
 __all__ = [
     "VM",
+    "Acquisition",
     "AfterMoney",
     "AfterTime",
     "AfterTrials",
+    "BaggedTrees",
+    "BestMeasured",
+    "BestPredictedFeasible",
+    "CheapStart",
     "Choice",
     "Cloud",
+    "ConstrainedImprovement",
     "Estimate",
+    "ExpectedCost",
     "Float",
     "Front",
     "History",
+    "InformationAboutBest",
     "InputError",
     "Int",
+    "LatinHypercube",
     "LittleImprovement",
+    "MostExpected",
     "NoAnswer",
     "NotWorthItsPrice",
+    "RandomSearch",
+    "Recipe",
     "Recommendation",
     "SearchOver",
     "Space",
@@ -72,6 +108,9 @@ __all__ = [
     "Study",
     "Trial",
     "TrimTunerError",
+    "ValueOfRecommendation",
+    "WhereTested",
+    "recipe_named",
     "report",
 ]
 

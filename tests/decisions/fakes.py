@@ -11,16 +11,17 @@ from functools import cached_property
 import numpy as np
 
 from trimtuner.decisions.acquisition import Acquisition
-from trimtuner.decisions.belief import TIME_GROWTH, Belief, Places, Quantity
+from trimtuner.decisions.belief import Belief, Places, Quantity
 from trimtuner.decisions.failures import ChanceOfRunning
+from trimtuner.decisions.learning import TIME_GROWTH
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.models.posterior import Mixture, Prediction
-from trimtuner.models.targets import Identity, Log, Logit
+from trimtuner.models.targets import Identity, Logit, LogScale
 from trimtuner.problem.history import History, Measurement, Outcome, Trial
 from trimtuner.problem.problem import Constraint, Goal, Problem
 from trimtuner.problem.space import Space
 
-IDENTITY, LOG, LOGIT = Identity(), Log(), Logit()
+IDENTITY, LOG, LOGIT = Identity(), LogScale(), Logit()
 FRACTIONS = (0.5, 1.0)
 DEEP_FLOOR = -100.0  # a measured score so low that no clipping at the floor disturbs a linear calculation
 
@@ -202,4 +203,4 @@ def outlook_of(belief, positions=None, seed=(0, 0, 1), contenders_at_most=96) ->
     """On all places of the space, or on those numbered."""
     everywhere = Places.product(belief.pool, belief.problem.space.fractions)
     chosen = np.arange(len(everywhere)) if positions is None else np.array(positions)
-    return Outlook(belief, everywhere.at(chosen), seed, contenders_at_most)
+    return Outlook.of(belief, everywhere.at(chosen), seed, contenders_at_most)

@@ -18,7 +18,7 @@ from decisions.fakes import (
 )
 from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy, ExpectedCost
 from trimtuner.decisions.entropy import ChanceIncumbentFeasible, InformationAboutBest
-from trimtuner.decisions.insurance import Insured
+from trimtuner.decisions.improvement import ShareAtTargets
 from trimtuner.decisions.value import ValueOfRecommendation
 
 ACQUISITIONS = {
@@ -30,7 +30,7 @@ ACQUISITIONS = {
     "chance-3": ChanceIncumbentFeasible(roots=3),
     "value": ValueOfRecommendation(),
     "eq-5": InformationAboutBest() * ChanceIncumbentFeasible() / ExpectedCost(),
-    "insured": Insured(ValueOfRecommendation(), free_runs=0.0),
+    "insured": ShareAtTargets(ValueOfRecommendation(), free_runs=0.0),
     "value-or-information": (ValueOfRecommendation() / ExpectedCost()).otherwise(
         InformationAboutBest() / ExpectedCost()
     ),

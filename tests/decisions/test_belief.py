@@ -30,7 +30,8 @@ from decisions.fakes import (
     space_of,
     trial,
 )
-from trimtuner.decisions.belief import Belief, Places
+from trimtuner.decisions import learning
+from trimtuner.decisions.belief import CAUTION, Places
 from trimtuner.errors import NoAnswer
 from trimtuner.models.posterior import Prediction
 
@@ -39,7 +40,7 @@ variances = st.floats(0.01, 4.0)
 
 
 def learn(problem, history, surrogate, seed=0):
-    return Belief.learn(problem, problem.space.pool(), history, surrogate, seed)
+    return learning.learn(problem, problem.space.pool(), history, surrogate, seed)
 
 
 def everywhere(belief):
@@ -213,7 +214,9 @@ def test_a_trial_costs_at_most_its_cautious_effort_in_nine_cases_of_ten():
     belief = timed_belief([3600.0, 7200.0], mean=1.0, variance=0.25)
     median, spread = np.exp(1.0) * np.array([1.0, 2.0]), np.sqrt(0.25 + 1e-6)
     np.testing.assert_allclose(
-        belief.cautious_effort(everywhere(belief)), median * np.exp(norm.ppf(0.9) * spread), rtol=1e-4
+        belief.effort_at_most(belief.predict("cost", everywhere(belief)), CAUTION),
+        median * np.exp(norm.ppf(0.9) * spread),
+        rtol=1e-4,
     )
 
 
@@ -426,7 +429,7 @@ def grown(metric, quality_growth, *, seen_at=0.25, value=0.3, **goal):
     space = space_of(2, fractions=(0.25, 0.5, 1.0))
     problem = problem_of(space, **goal)
     history = history_of(ran(0, 0, seen_at, **{metric: value}, time=60.0))
-    belief = Belief.learn(problem, space.pool(), history, Level(), 0, quality_growth)
+    belief = learning.learn(problem, space.pool(), history, Level(), 0, quality_growth)
     places = Places(space.pool(), np.array([1, 1]), np.array([0.5, 1.0]))
     before = belief.quantity_of(metric).transform.forward(np.array(value))
     return belief.predict(metric, places).mean - before, belief.predict("time", places).mean - np.log(60.0)

@@ -16,7 +16,7 @@ from decisions.fakes import (
     problem_of,
     space_of,
 )
-from trimtuner.decisions.front import (
+from trimtuner.decisions.pareto import (
     CONFIDENCE,
     EVEN_CHANCES,
     Axes,

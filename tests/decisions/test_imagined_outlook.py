@@ -29,9 +29,10 @@ from decisions.fakes import (
     space_of,
 )
 from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy, ExpectedCost, RegardlessOfLimits
-from trimtuner.decisions.belief import Belief, Places
+from trimtuner.decisions.belief import Places
 from trimtuner.decisions.entropy import ChanceIncumbentFeasible, ConstrainedAccuracyOfIncumbent, InformationAboutBest
 from trimtuner.decisions.improvement import ConstrainedImprovement
+from trimtuner.decisions.learning import learn
 from trimtuner.decisions.lookahead import Lookahead
 from trimtuner.decisions.outlook import Outlook, mixed_quadrature
 from trimtuner.decisions.value import ValueOfRecommendation
@@ -89,52 +90,56 @@ def learnt_belief(surrogate):
         for number, (x, fraction, accuracy, seconds) in enumerate(told)
     ]
     problem = problem_of(space, "cost <= 3", "time <= 6s", maximize="accuracy")
-    return Belief.learn(problem, space.pool(), history_of(*outcomes), surrogate, seed=0)
+    return learn(problem, space.pool(), history_of(*outcomes), surrogate, seed=0)
 
 
 def answers_at(outlook, candidate, deviation):
     """What the deviations amount to, on each model's own scale."""
     return {
         name: float(
-            outlook.quantity_at_candidates(name).mean[candidate]
+            outlook.predictions[name].mean[candidate]
             + deviation.get(name, 0.0)
             * math.sqrt(
-                outlook.quantity_at_candidates(name).variance[candidate]
-                + outlook.belief.quantities[name].posterior.noise_variance
+                outlook.predictions[name].variance[candidate] + outlook.belief.quantities[name].posterior.noise_variance
             )
         )
-        for name in outlook.quantity_names
+        for name in outlook.scene.quantity_names
     }
 
 
 def conditioned(belief, outlook, chosen, answers):
     """The belief whose posteriors were conditioned on the answers at these candidates."""
     quantities = dict(belief.quantities)
-    for name in outlook.quantity_names:
+    for name in outlook.scene.quantity_names:
         told = np.array([answer[name] for answer in answers])
         posterior = quantities[name].posterior.condition(outlook.candidates.rows[chosen], told)
         quantities[name] = replace(quantities[name], posterior=posterior)
     return replace(belief, quantities=quantities)
 
 
+def steps_from(outlook, candidate):
+    """How far a deviation in the candidate's answer moves every mean."""
+    return outlook.after(candidate, {}).answers[-1].steps
+
+
 def assert_alike(imagined, real):
     """Two outlooks on the same candidates and contenders believe the same."""
     np.testing.assert_array_equal(imagined.contenders, real.contenders)
     for name in imagined.belief.quantities:
-        np.testing.assert_allclose(imagined.quantity_at_candidates(name), real.quantity_at_candidates(name), **ALMOST)
-    for name in imagined.quantity_names:
+        np.testing.assert_allclose(imagined.predictions[name], real.predictions[name], **ALMOST)
+    for name in imagined.scene.quantity_names:
         for one in range(len(imagined.candidates)):
-            np.testing.assert_allclose(imagined.column(name, one), real.column(name, one), **ALMOST)
-            np.testing.assert_allclose(imagined.steps_from(one)[name], real.steps_from(one)[name], **ALMOST)
-    for metric in imagined.metrics:
+            np.testing.assert_allclose(steps_from(imagined, one)[name], steps_from(real, one)[name], **ALMOST)
+    for metric in imagined.scene.metrics:
         np.testing.assert_allclose(imagined.at_candidates(metric), real.at_candidates(metric), **ALMOST)
-        np.testing.assert_allclose(imagined.candidate_prediction(metric), real.candidate_prediction(metric), **ALMOST)
+        name = real.belief.quantity_name(metric)
+        np.testing.assert_allclose(imagined.answer_at_candidates(name), real.answer_at_candidates(name), **ALMOST)
         np.testing.assert_allclose(imagined.contender_prediction(metric), real.contender_prediction(metric), **ALMOST)
         np.testing.assert_allclose(imagined.cross_covariance(metric), real.cross_covariance(metric), **ALMOST)
         np.testing.assert_allclose(imagined.contender_covariance(metric), real.contender_covariance(metric), **ALMOST)
         np.testing.assert_allclose(imagined.movement(metric), real.movement(metric), **ALMOST)
     np.testing.assert_allclose(imagined.effort, real.effort, **ALMOST)
-    np.testing.assert_allclose(imagined.dearest, real.dearest, **ALMOST)
+    np.testing.assert_allclose(imagined.effort_at_most(0.9), real.effort_at_most(0.9), **ALMOST)
     np.testing.assert_allclose(imagined.chance_feasible, real.chance_feasible, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(imagined.value_at_contenders, real.value_at_contenders, rtol=1e-6, atol=1e-8)
     np.testing.assert_array_equal(imagined.is_predicted_feasible, real.is_predicted_feasible)
@@ -214,8 +219,8 @@ def test_after_an_imagined_answer_a_candidate_scores_as_under_the_conditioned_be
 def test_a_trial_tells_its_cost_also_where_no_goal_or_limit_reads_it():
     outlook = outlook_of(known_belief(0))
     after = outlook.after(2, {"score": 1.0, "time": 0.0})
-    assert outlook.quantity_names == ("score",)
-    assert outlook.answered_names == ("score", "time")
+    assert outlook.scene.quantity_names == ("score",)
+    assert outlook.scene.answered_names == ("score", "time")
     np.testing.assert_array_equal(after.at_candidates("time").mean, outlook.at_candidates("time").mean)
     assert (after.at_candidates("time").variance < outlook.at_candidates("time").variance).all()
     assert (after.at_candidates("score").variance < outlook.at_candidates("score").variance).all()
@@ -344,9 +349,10 @@ def test_without_a_budget_nothing_is_ever_short():
 
 @given(seeds, st.floats(0.05, 0.99))
 def test_the_dearest_that_a_trial_may_be_is_not_passed_with_just_the_confidence(seed, confidence):
-    outlook = replace(outlook_of(known_belief(seed)), confidence=confidence)
+    outlook = outlook_of(known_belief(seed))
     mean, variance = outlook.at_candidates("cost")
-    chance = norm.cdf(np.log(outlook.dearest), mean, np.sqrt(variance + 0.2))  # the noise of a measured time is 0.2
+    most = outlook.effort_at_most(confidence)
+    chance = norm.cdf(np.log(most), mean, np.sqrt(variance + 0.2))  # the noise of a measured time is 0.2
     np.testing.assert_allclose(chance, confidence, rtol=1e-9)
 
 
@@ -357,7 +363,7 @@ def test_a_trial_is_affordable_up_to_exactly_what_is_left():
         "time": (LOG, gaussian_of_times(space, [1.0, 2.0, 3.0])),
     }
     outlook = replace(outlook_of(belief_of(problem_of(space), quantities)), confidence=0.5)
-    dearest = outlook.dearest
+    dearest = outlook.effort_at_most(0.5)
     np.testing.assert_allclose(dearest, [1.0, 2.0, 3.0])
     assert replace(outlook, left=float(dearest[1])).is_affordable.tolist() == [True, True, False]
     assert replace(outlook, left=float(np.nextafter(dearest[1], 0.0))).is_affordable.tolist() == [True, False, False]
@@ -414,12 +420,12 @@ def test_some_of_some_after_an_answer_score_as_they_do_among_all(acquisition):
 def test_columns_computed_at_once_are_those_computed_one_by_one_and_are_not_computed_again(monkeypatch):
     belief = known_belief(2, "time <= 1s")
     once, each = outlook_of(belief).at(np.array([7, 3, 1])), outlook_of(belief)
-    expected = {(name, place): each.column(name, place)[[7, 3, 1]] for name in ("score", "time") for place in (7, 1)}
+    expected = {place: steps_from(each, place) for place in (7, 1)}
     once.compute_columns(np.array([2, 0]))
     monkeypatch.setattr(KnownGaussian, "covariance", lambda *_: pytest.fail("computed again"))
     for name in ("score", "time"):
-        np.testing.assert_array_equal(once.column(name, 0), expected[name, 7])
-        np.testing.assert_array_equal(once.column(name, 2), expected[name, 1])
+        np.testing.assert_array_equal(steps_from(once, 0)[name], expected[7][name])
+        np.testing.assert_array_equal(steps_from(once, 2)[name], expected[1][name])
 
 
 # --- regardless of limits
@@ -517,5 +523,5 @@ def test_an_outlook_on_chosen_places_is_that_of_the_places():
     everywhere = Places.product(belief.pool, belief.problem.space.fractions)
     chosen = np.array([8, 1])
     np.testing.assert_allclose(
-        outlook_of(belief).at(chosen).effort, Outlook(belief, everywhere.at(chosen), (0,)).effort, rtol=1e-12
+        outlook_of(belief).at(chosen).effort, Outlook.of(belief, everywhere.at(chosen), (0,)).effort, rtol=1e-12
     )

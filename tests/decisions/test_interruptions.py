@@ -10,8 +10,9 @@ from scipy.integrate import quad
 
 import trimtuner as tt
 from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_over, problem_of
-from trimtuner.decisions.belief import TIME_GROWTH, Places
+from trimtuner.decisions.belief import CAUTION, Places
 from trimtuner.decisions.interruptions import log_inflation
+from trimtuner.decisions.learning import TIME_GROWTH
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.problem.history import Measurement
 from trimtuner.tuning.recommendation import recommendation_from
@@ -146,11 +147,11 @@ def test_a_run_that_would_never_get_through_is_infeasible():
 
 def test_a_trial_is_expected_to_cost_what_its_interruptions_add():
     belief, calm = spot_belief(0.3, mean=1.0), spot_belief(0.0, mean=1.0)
-    here, there = (Outlook(one, everywhere(one), (0,)) for one in (belief, calm))
+    here, there = (Outlook.of(one, everywhere(one), (0,)) for one in (belief, calm))
     added = np.exp(belief.offset("cost", here.candidates) - calm.offset("cost", there.candidates))
     assert added.max() > 1.4
     np.testing.assert_allclose(here.effort, there.effort * added, rtol=1e-9)
-    np.testing.assert_allclose(here.cautious_effort, there.cautious_effort * added, rtol=1e-9)
+    np.testing.assert_allclose(here.effort_at_most(CAUTION), there.effort_at_most(CAUTION) * added, rtol=1e-9)
 
 
 def measured_belief(rate):

@@ -236,7 +236,7 @@ def test_where_nothing_is_predicted_feasible_and_affordable_all_score_alike(hori
     assert np.ptp(lookahead.score(replace(outlook, left=1e-9))) == 0.0
     hopeless = problem_of(outlook.belief.problem.space, "score >= 1000", minimize="cost")
     belief = replace(outlook.belief, problem=hopeless)
-    assert np.ptp(lookahead.score(replace(outlook, belief=belief))) == 0.0
+    assert np.ptp(lookahead.score(outlook.believing(belief))) == 0.0
 
 
 def test_what_is_predicted_to_break_a_limit_may_start_a_path_where_that_is_allowed():

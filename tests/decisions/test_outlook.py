@@ -84,10 +84,10 @@ def test_one_unlikely_to_be_feasible_does_not_contend_however_good():
 def test_movement_gives_the_textbook_mean_and_variance_after_any_answer(seed):
     belief = random_belief(seed)
     outlook = outlook_of(belief)
-    targets = outlook.contender_places
+    targets = outlook.scene.contender_places
     for metric in ("score", "time", "cost"):
         posterior = belief.quantity_of(metric).posterior
-        answer_mean, answer_variance = outlook.candidate_prediction(metric)
+        answer_mean, answer_variance = outlook.answer_at_candidates(belief.quantity_name(metric))
         mean, variance = outlook.contender_prediction(metric)
         for candidate in range(len(outlook.candidates)):
             for deviation in (-2.0, 0.0, 0.7):
@@ -104,14 +104,14 @@ def test_an_answer_is_as_uncertain_as_the_value_and_its_noise_together():
     belief = random_belief(3, noise=0.2)
     outlook = outlook_of(belief)
     value = belief.predict("score", outlook.candidates).variance
-    np.testing.assert_allclose(outlook.candidate_prediction("score").variance, value + 0.2)
+    np.testing.assert_allclose(outlook.answer_at_candidates("score").variance, value + 0.2)
 
 
 def test_no_answer_moves_a_measured_contender():
     done = measurement(2, 1.0, score=1.5, time=2.0, cost=0.0005)
     outlook = outlook_of(random_belief(5, measurements=[done]))
     column = outlook.contenders.tolist().index(2)
-    assert outlook.is_measured.tolist() == [0.0, 0.0, 1.0, 0.0, 0.0]
+    assert outlook.scene.is_measured.tolist() == [0.0, 0.0, 1.0, 0.0, 0.0]
     for metric, value in (("score", 1.5), ("time", math.log(2.0)), ("cost", math.log(0.0005))):
         np.testing.assert_array_equal(outlook.movement(metric)[:, column], 0.0)
         assert outlook.contender_prediction(metric).mean[column] == pytest.approx(value)
@@ -120,8 +120,8 @@ def test_no_answer_moves_a_measured_contender():
 
 def test_metrics_read_from_one_quantity_are_imagined_once():
     outlook = outlook_of(random_belief(0))
-    assert outlook.metrics == ("score", "cost", "time")
-    assert outlook.quantity_names == ("score", "time")
+    assert outlook.scene.metrics == ("score", "cost", "time")
+    assert outlook.scene.quantity_names == ("score", "time")
 
 
 # --- quadrature

@@ -17,7 +17,7 @@ import trimtuner as tt
 from trimtuner.integrations.optuna import TrimTunerSampler, fraction_of
 from trimtuner.integrations.optuna.trials import history_of
 from trimtuner.problem.problem import Problem
-from trimtuner.tuning.recipe import Tests
+from trimtuner.tuning.recipe import WhereTested
 from trimtuner.tuning.recipes import recipe_named
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -34,7 +34,7 @@ def study_of(sampler: TrimTunerSampler, **more: object) -> optuna.Study:
     return optuna.create_study(direction="maximize", sampler=sampler, **more)
 
 
-RANDOM = recipe_named("random").but(tests=Tests.ANYWHERE)  # the mechanics do not hang on the method
+RANDOM = recipe_named("random").but(tests=WhereTested.ANYWHERE)  # the mechanics do not hang on the method
 
 
 def random_sampler(**more: object) -> TrimTunerSampler:

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from trimtuner.decisions.stopping import LittleImprovement
-from trimtuner.jobs.faults import JobFileError
-from trimtuner.jobs.job import Budget, Job, problem_of
+from trimtuner.jobs.job import Job, problem_of
 from trimtuner.jobs.load import load_job
+from trimtuner.jobs.problem_section import Budget
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.jobs.tree import plain_scalar
+from trimtuner.keys.faults import JobFileError
 from trimtuner.problem.catalog import built_in_catalog
 from trimtuner.problem.parameters import Choice, Float, Int
 

@@ -8,8 +8,8 @@ import pytest
 
 from trimtuner.errors import InputError
 from trimtuner.jobs import tree
-from trimtuner.jobs.faults import Fault, Faults, JobFileError
 from trimtuner.jobs.load import load_job
+from trimtuner.keys.faults import Fault, Faults, JobFileError
 
 BASE = """\
 name: faulty

@@ -106,6 +106,17 @@ def test_its_covariance_is_that_of_the_earlier_posterior_in_the_new_units():
     assert len(covariance.prior(2).mean) == len(covariance.pull_back(theta, NEW, matrix)) == 0
 
 
+def test_a_fit_works_out_the_covariance_of_its_rows_once_and_that_of_other_rows_each_time(monkeypatch):
+    kernel, asked = InheritedCovariance(inherited_from(truth), 2.0), []
+    monkeypatch.setattr(Inherited, "covariance", lambda *pair: asked.append(pair) or np.eye(len(pair[1])))
+    for _ in range(3):
+        kernel.matrix(np.zeros(0), NEW, NEW)
+    assert len(asked) == 1
+    kernel.matrix(np.zeros(0), NEW, NEW.copy())
+    kernel.matrix(np.zeros(0), NEW.copy(), NEW)
+    assert len(asked) == 3
+
+
 def test_columns_that_the_earlier_study_did_not_have_make_no_difference_to_what_it_says():
     narrow = inherited_from(truth, columns=np.array([True, False, True]))
     moved = ELSEWHERE.copy()

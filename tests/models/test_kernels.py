@@ -114,6 +114,13 @@ def test_pull_back_equals_finite_differences(kernel, data):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+@given(data=st.data())
+def test_an_equal_copy_of_the_rows_gives_the_matrix_of_the_rows_with_themselves(kernel, data):
+    theta, rows = data.draw(theta_of(kernel)), data.draw(rows_of_points(least=2, most=5))
+    np.testing.assert_array_equal(kernel.matrix(theta, rows, rows), kernel.matrix(theta, rows, rows.copy()))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_the_prior_has_a_mean_and_a_positive_deviation_for_every_hyper_parameter(kernel):
     prior = kernel.prior(COLUMNS)
     assert prior.mean.shape == prior.deviation.shape

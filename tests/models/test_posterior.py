@@ -3,8 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
+from trimtuner.models.forest import Forest
+from trimtuner.models.gaussian_process import GaussianProcess, ProcessPosterior
+from trimtuner.models.hyperparameters import MostLikely
+from trimtuner.models.kernels import Matern52
 from trimtuner.models.posterior import Conditioned, Memo, Mixture, Prediction
+from trimtuner.models.trees import BaggedTrees
 
 
 @dataclass(frozen=True)
@@ -76,3 +82,26 @@ def test_the_memo_forgets_the_oldest_array():
     for rows in [*arrays, arrays[2], arrays[1], arrays[0]]:
         memo.get(rows, lambda fresh: (computed.append(float(fresh[0, 0])), fresh)[1])
     assert computed == [0.0, 1.0, 2.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("surrogate", "computing"),
+    [
+        (GaussianProcess((Matern52(),), MostLikely()), (ProcessPosterior, "_whiten")),
+        (BaggedTrees(4), (Forest, "predict")),
+    ],
+    ids=["process", "trees"],
+)
+def test_a_model_works_out_the_same_rows_once_and_an_equal_copy_anew_to_the_same_end(surrogate, computing, monkeypatch):
+    rows = np.column_stack([np.linspace(0.0, 1.0, 5), np.ones(5)])
+    model = surrogate.fit(rows, rows[:, 0], 1.0, np.random.default_rng(0))
+    home, name = computing
+    compute, asked = getattr(home, name), []
+    monkeypatch.setattr(home, name, lambda self, fresh: asked.append(fresh) or compute(self, fresh))
+    there = rows + np.array([0.1, 0.0])
+    first = model.predict(there)
+    model.covariance(there, there)
+    model.predict(there)
+    assert len(asked) == 1
+    np.testing.assert_array_equal(model.predict(there.copy()), first)
+    assert len(asked) == 2

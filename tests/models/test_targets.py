@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtuner.models.targets import Identity, Log, Logit, spread_of, transform_for
+from trimtuner.models.targets import Identity, Logit, LogScale, spread_of, transform_for
 
 RANGES = [
     pytest.param(Identity(), st.floats(-1e9, 1e9), id="Identity"),
-    pytest.param(Log(), st.floats(1e-12, 1e12), id="Log"),
+    pytest.param(LogScale(), st.floats(1e-12, 1e12), id="LogScale"),
     pytest.param(Logit(), st.floats(0.0, 1.0), id="Logit"),
 ]
-TRANSFORMS = [pytest.param(one, id=type(one).__name__) for one in (Identity(), Log(), Logit())]
+TRANSFORMS = [pytest.param(one, id=type(one).__name__) for one in (Identity(), LogScale(), Logit())]
 
 
 @pytest.mark.parametrize(("transform", "values"), RANGES)
@@ -25,7 +25,7 @@ def test_inverse_undoes_forward_within_the_range(transform, values, data):
     np.testing.assert_allclose(there_and_back, [value], rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("transform", [Identity(), Log()], ids=["Identity", "Log"])
+@pytest.mark.parametrize("transform", [Identity(), LogScale()], ids=["Identity", "LogScale"])
 @given(latent=st.floats(-50.0, 50.0))
 def test_forward_undoes_inverse_on_the_real_line(transform, latent):
     np.testing.assert_allclose(
@@ -44,7 +44,7 @@ def test_a_larger_value_stays_larger(transform, values, data):
 
 
 def test_log_is_the_natural_logarithm():
-    np.testing.assert_allclose(Log().forward(np.array([1.0, math.e, 100.0])), [0.0, 1.0, 2.0 * math.log(10.0)])
+    np.testing.assert_allclose(LogScale().forward(np.array([1.0, math.e, 100.0])), [0.0, 1.0, 2.0 * math.log(10.0)])
 
 
 def test_logit_is_odd_about_a_half():
@@ -57,11 +57,11 @@ def test_logit_of_none_and_of_all_is_finite():
 
 
 def test_a_log_limit_at_or_below_zero_is_minus_infinity():
-    np.testing.assert_array_equal(Log().forward(np.array([0.0, -0.0, -3.0])), np.full(3, -np.inf))
+    np.testing.assert_array_equal(LogScale().forward(np.array([0.0, -0.0, -3.0])), np.full(3, -np.inf))
 
 
 def test_an_infinite_limit_stays_infinite():
-    for transform in (Identity(), Log(), Logit()):
+    for transform in (Identity(), LogScale(), Logit()):
         assert transform.forward(np.array([np.inf]))[0] == np.inf
         assert transform.forward(np.array([-np.inf]))[0] == -np.inf
 
@@ -73,7 +73,7 @@ def test_a_share_limit_above_one_is_infinite_and_below_zero_minus_infinite():
 
 def test_inverse_stays_within_the_range_for_any_latent_value():
     latent = np.array([-1e6, -800.0, 0.0, 800.0, 1e6])
-    times, shares = Log().inverse(latent), Logit().inverse(latent)
+    times, shares = LogScale().inverse(latent), Logit().inverse(latent)
     assert np.isfinite(times).all()
     assert (times > 0).all()
     assert ((shares >= 0) & (shares <= 1)).all()
@@ -82,7 +82,9 @@ def test_inverse_stays_within_the_range_for_any_latent_value():
 @given(mean=st.floats(-20, 20), deviation=st.floats(0, 4))
 def test_the_log_expectation_is_the_log_normal_mean(mean, deviation):
     expected = math.exp(mean + 0.5 * deviation**2)
-    np.testing.assert_allclose(Log().expectation(np.array([mean]), np.array([deviation**2])), [expected], rtol=1e-12)
+    np.testing.assert_allclose(
+        LogScale().expectation(np.array([mean]), np.array([deviation**2])), [expected], rtol=1e-12
+    )
 
 
 @given(mean=st.floats(-100, 100), variance=st.floats(0, 100))
@@ -124,7 +126,7 @@ def test_the_expectation_equals_the_mean_over_many_draws(transform):
 
 
 def test_what_is_above_zero_by_nature_is_taken_in_logs_even_within_the_unit_interval():
-    assert isinstance(transform_for(np.array([0.2, 0.9]), is_positive=True, more_is_better=True), Log)
+    assert isinstance(transform_for(np.array([0.2, 0.9]), is_positive=True, more_is_better=True), LogScale)
 
 
 def test_shares_are_taken_in_log_odds():
@@ -132,11 +134,11 @@ def test_shares_are_taken_in_log_odds():
 
 
 def test_what_should_be_small_is_taken_in_logs_for_it_may_yet_pass_one():
-    assert isinstance(transform_for(np.array([0.2, 0.9]), is_positive=False, more_is_better=False), Log)
+    assert isinstance(transform_for(np.array([0.2, 0.9]), is_positive=False, more_is_better=False), LogScale)
 
 
 def test_positive_values_beyond_one_are_taken_in_logs():
-    assert isinstance(transform_for(np.array([0.3, 40.0]), is_positive=False, more_is_better=True), Log)
+    assert isinstance(transform_for(np.array([0.3, 40.0]), is_positive=False, more_is_better=True), LogScale)
 
 
 @pytest.mark.parametrize("values", [[-0.1, 0.5], [0.0, 2.0], [-3.0, -1.0]])

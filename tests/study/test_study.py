@@ -215,6 +215,20 @@ def test_recommending_changes_neither_the_history_nor_what_is_asked_next():
     assert study.ask() == other.ask()
 
 
+@pytest.mark.parametrize("storage", [None, "study.db"], ids=["in memory", "recorded"])
+def test_a_belief_is_at_hand_until_something_happens(storage, tmp_path):
+    study = study_of(storage=None if storage is None else tmp_path / storage)
+    run(study, 2)
+    assert study.belief_at_hand(study.history) is None
+    study.recommend()
+    known = study.belief_at_hand(study.history)
+    assert known is not None
+    assert study.recommend() == study.recommend()
+    assert study.belief_at_hand(study.history) is known
+    run(study, 1)
+    assert study.belief_at_hand(study.history) is None
+
+
 def test_seeds_differ():
     starts = {tuple(study_of(seed=seed).ask().config.items()) for seed in range(12)}
     assert len(starts) > 1

@@ -26,7 +26,7 @@ from trimtuner.problem.problem import Problem
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 from trimtuner.problem.space import Space
 from trimtuner.study.study import Study
-from trimtuner.tuning.recipe import Tests
+from trimtuner.tuning.recipe import WhereTested
 from trimtuner.tuning.recipes import METHODS, recipe_named
 from trimtuner.tuning.tuner import ask, believe, recommend
 
@@ -222,15 +222,15 @@ def recommended(problem, recipe, history):
 def offered(problem, recipe):
     """The fractions that the method may test, by what it says of itself."""
     return {
-        Tests.ANYWHERE: problem.space.fractions,
-        Tests.BELOW_FULL: tuple(f for f in problem.space.fractions if f < 1.0),
-        Tests.WHERE_MEANT: problem.target_fractions,
-        Tests.FULL: (1.0,),
+        WhereTested.ANYWHERE: problem.space.fractions,
+        WhereTested.BELOW_FULL: tuple(f for f in problem.space.fractions if f < 1.0),
+        WhereTested.WHERE_MEANT: problem.target_fractions,
+        WhereTested.FULL: (1.0,),
     }[recipe.tests]
 
 
 def recommendable(problem, recipe):
-    return (1.0,) if recipe.tests is Tests.FULL else problem.target_fractions
+    return (1.0,) if recipe.tests is WhereTested.FULL else problem.target_fractions
 
 
 def is_allowed(problem, configuration, fraction):
@@ -712,5 +712,5 @@ def test_a_whole_search_keeps_all_of_it(name, family):
         runs = not (family == "failing" and configuration["workers"] == 4)
         return runs and (plain(name) in BLIND or is_allowed(problem, configuration, fraction))
 
-    if recipe.tests is not Tests.BELOW_FULL:  # whose best at full data is a forecast
+    if recipe.tests is not WhereTested.BELOW_FULL:  # whose best at full data is a forecast
         assert recommended(problem, recipe, history) == true_best(problem, recipe, is_feasible)

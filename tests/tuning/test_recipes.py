@@ -18,7 +18,7 @@ from trimtuner.problem.history import Measurement
 from trimtuner.problem.parameters import Choice
 from trimtuner.problem.problem import Problem
 from trimtuner.problem.space import Space
-from trimtuner.tuning.recipe import Recipe, Tests
+from trimtuner.tuning.recipe import Recipe, WhereTested
 from trimtuner.tuning.recipes import (
     METHODS,
     TRIMTUNER,
@@ -36,7 +36,7 @@ REPLACEMENTS = {
     "incumbent": BestPredictedFeasible(0.5),
     "takes_snapshots": True,
     "quality_growth": 0.7,
-    "tests": Tests.BELOW_FULL,
+    "tests": WhereTested.BELOW_FULL,
     "confidence": 0.5,
     "stop": AfterTrials(7),
     "needs": (several_fractions,),
@@ -122,14 +122,14 @@ def problem_of(goal, fractions=THREE):
 @pytest.mark.parametrize(
     ("tests", "goal", "seen", "targets", "tested"),
     [
-        (Tests.ANYWHERE, "accuracy", THREE, (1.0,), THREE),
-        (Tests.ANYWHERE, "time", THREE, THREE, THREE),
-        (Tests.BELOW_FULL, "accuracy", THREE, (1.0,), (0.1, 0.5)),
-        (Tests.BELOW_FULL, "time", THREE, THREE, (0.1, 0.5)),
-        (Tests.WHERE_MEANT, "accuracy", (1.0,), (1.0,), (1.0,)),
-        (Tests.WHERE_MEANT, "time", THREE, THREE, THREE),
-        (Tests.FULL, "accuracy", (1.0,), (1.0,), (1.0,)),
-        (Tests.FULL, "time", (1.0,), (1.0,), (1.0,)),
+        (WhereTested.ANYWHERE, "accuracy", THREE, (1.0,), THREE),
+        (WhereTested.ANYWHERE, "time", THREE, THREE, THREE),
+        (WhereTested.BELOW_FULL, "accuracy", THREE, (1.0,), (0.1, 0.5)),
+        (WhereTested.BELOW_FULL, "time", THREE, THREE, (0.1, 0.5)),
+        (WhereTested.WHERE_MEANT, "accuracy", (1.0,), (1.0,), (1.0,)),
+        (WhereTested.WHERE_MEANT, "time", THREE, THREE, THREE),
+        (WhereTested.FULL, "accuracy", (1.0,), (1.0,), (1.0,)),
+        (WhereTested.FULL, "time", (1.0,), (1.0,), (1.0,)),
     ],
 )
 def test_a_method_sees_tests_and_recommends_the_fractions_that_it_says(tests, goal, seen, targets, tested):
@@ -140,7 +140,7 @@ def test_a_method_sees_tests_and_recommends_the_fractions_that_it_says(tests, go
     assert recipe.tested_fractions(narrow) == tested
 
 
-@pytest.mark.parametrize("tests", Tests)
+@pytest.mark.parametrize("tests", WhereTested)
 def test_a_narrowed_problem_differs_in_its_fractions_only(tests):
     problem = problem_of("time")
     narrow = TRIMTUNER.but(tests=tests).narrow(problem)
@@ -153,14 +153,14 @@ def test_a_narrowed_problem_differs_in_its_fractions_only(tests):
 
 
 METHODS_BY_TESTS = {
-    Tests.ANYWHERE: {"trimtuner", "trimtuner-gp", "trimtuner-dt", "fabolas", "hyperband", "bohb"},
-    Tests.BELOW_FULL: {"fabulinus"},
-    Tests.WHERE_MEANT: {"nephele", "random"},
-    Tests.FULL: {"lynceus", "cherrypick", "eic", "eic-usd", "ei"},
+    WhereTested.ANYWHERE: {"trimtuner", "trimtuner-gp", "trimtuner-dt", "fabolas", "hyperband", "bohb"},
+    WhereTested.BELOW_FULL: {"fabulinus"},
+    WhereTested.WHERE_MEANT: {"nephele", "random"},
+    WhereTested.FULL: {"lynceus", "cherrypick", "eic", "eic-usd", "ei"},
 }
 
 
-@pytest.mark.parametrize("tests", Tests)
+@pytest.mark.parametrize("tests", WhereTested)
 def test_every_method_tests_where_its_paper_does(tests):
     assert {name for name in METHODS if recipe_named(name).tests is tests} == METHODS_BY_TESTS[tests]
 

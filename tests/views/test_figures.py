@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 import trimtuner as tt
-from trimtuner.views.catalogue import DRAWN
+from trimtuner.views.every import drawn_views
 from trimtuner.views.figures import Figure, figures
 from trimtuner.views.notebook import study_html
 from views.showing import HOSTILE, real_subject
@@ -20,7 +20,7 @@ def subject():
     return real_subject()
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", drawn_views())
 def test_a_view_as_svg_has_its_colours_in_it(subject, name):
     for figure in figures(subject, name):
         ElementTree.fromstring(figure.svg)  # noqa: S314

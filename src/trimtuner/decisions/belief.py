@@ -11,7 +11,7 @@ the measured time.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -20,22 +20,17 @@ from scipy.special import ndtr, ndtri
 
 from trimtuner.arrays import Floats, Positions
 from trimtuner.decisions.failures import ChanceOfRunning
-from trimtuner.decisions.inheritance import Inheritance
 from trimtuner.decisions.interruptions import log_inflation
-from trimtuner.errors import NoAnswer
-from trimtuner.models.gaussian_process import GaussianProcess
-from trimtuner.models.inherited import Inherited, weight_of
-from trimtuner.models.posterior import Mixture, Prediction, Surrogate
-from trimtuner.models.targets import Log, Logit, Transform, transform_for
-from trimtuner.models.threads import one_thread
+from trimtuner.models.posterior import Mixture, Prediction
+from trimtuner.models.targets import Transform
 from trimtuner.problem.axes import Configuration
 from trimtuner.problem.expressions import Value
-from trimtuner.problem.history import History, Measurement
+from trimtuner.problem.history import Measurement
 from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import COST, TIME, Constraint, Problem
 
-TIME_GROWTH = 0.8  # time ~ fraction^0.8 before any evidence: most jobs have a fixed part, few grow faster than the data
-_BILLED_TIME = "billed time"  # seconds: what the cost amounts to at the configuration's price
+CAUTION = 0.9  # of cases: how surely a cost "at most" is kept to, unless a method says otherwise
+BILLED_TIME = "billed time"  # seconds: what the cost amounts to at the configuration's price
 
 
 @dataclass(frozen=True)
@@ -45,26 +40,39 @@ class Places:
     pool: Pool
     positions: Positions
     fractions: Floats
+    levels: tuple[float, ...] = ()  # the fractions that every configuration is at, in order; none where they are listed
 
     @classmethod
     def product(cls, pool: Pool, fractions: tuple[float, ...]) -> Places:
         """Every configuration at every fraction, fraction by fraction."""
-        return cls(
-            pool,
-            np.tile(np.arange(len(pool)), len(fractions)),
-            np.repeat(np.array(fractions), len(pool)),
-        )
+        positions = np.tile(np.arange(len(pool)), len(fractions))
+        return cls(pool, positions, np.repeat(np.array(fractions), len(pool)), fractions)
+
+    @classmethod
+    def listed(cls, pool: Pool, pairs: Sequence[tuple[Mapping[str, Value], float]]) -> Places:
+        """These configurations, each at its fraction."""
+        positions = [pool.position(dict(configuration)) for configuration, _ in pairs]
+        return cls(pool, np.array(positions, dtype=np.int64), np.array([f for _, f in pairs], dtype=float))
+
+    def number_of(self, position: int, fraction: float) -> int:
+        """Where in a product that configuration is at that fraction, which must be one of its levels."""
+        return self.levels.index(fraction) * len(self.pool) + position
 
     def __len__(self) -> int:
         return len(self.positions)
 
     @cached_property
     def rows(self) -> Floats:
-        """As the models take them."""
-        return self.pool.rows_at(self.positions, self.fractions)
+        """What the models take: a line of columns for each, the fraction last.
+
+        One array for good, that nobody can change: models remember what they know of it by its identity (``Memo``).
+        """
+        rows = self.pool.rows_at(self.positions, self.fractions)
+        rows.flags.writeable = False
+        return rows
 
     def at(self, chosen: Positions) -> Places:
-        """Some of them."""
+        """Those of these numbers, in their order."""
         return Places(self.pool, self.positions[chosen], self.fractions[chosen])
 
 
@@ -78,30 +86,6 @@ class Quantity:
     weights: tuple[float, ...] = ()  # of earlier studies, one each: how much of the posterior stands on them
 
 
-class _FittedWhenAsked(Mapping[str, Quantity]):
-    """Quantities by name, each fitted when first read: who recommends a measurement needs no model."""
-
-    def __init__(self, names: tuple[str, ...], fit: Callable[[str], Quantity]) -> None:
-        self._names, self._fit = names, fit
-        self._fitted: dict[str, Quantity] = {}
-
-    def __getitem__(self, name: str) -> Quantity:
-        if name not in self._names:
-            raise KeyError(name)
-        if name not in self._fitted:
-            self._fitted[name] = self._fit(name)
-        return self._fitted[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
 @dataclass(frozen=True)
 class Belief:
     """Everything the decisions need to know, as a value."""
@@ -113,87 +97,6 @@ class Belief:
     chance_of_running: ChanceOfRunning
     failed: frozenset[tuple[int, float]]
     spent: float  # USD, or seconds where no price is known
-
-    @classmethod
-    def learn(
-        cls,
-        problem: Problem,
-        pool: Pool,
-        history: History,
-        surrogate: Surrogate,
-        seed: int,
-        quality_growth: float = 0.0,
-        earlier: Sequence[Inheritance] = (),
-    ) -> Belief:
-        """A model of each quantity the problem speaks of; pending trials are imagined to come out as expected.
-
-        ``quality_growth`` is how much the log odds of a share that should be large (an accuracy) are expected to rise,
-        and the logarithm of a loss to fall, with the logarithm of the data.
-        """
-        measurements = history.measurements
-        if not measurements:
-            raise NoAnswer("nothing has been measured yet; run at least one trial and tell its result")
-        places = _places_of(pool, [(m.configuration, m.fraction) for m in measurements])
-        values = _values_to_model(problem, places, measurements)
-        pending = _places_of(pool, [(trial.config, trial.fraction) for trial in history.pending])
-
-        @one_thread
-        def fit(name: str) -> Quantity:
-            transform = _transform_of(problem, name, values[name])
-            # Seeded without the step: a refit must change the belief because of evidence, not by other draws.
-            generator = np.random.default_rng([seed, list(values).index(name)])
-            growth = _usual_growth(problem, name, transform, quality_growth)
-            targets = transform.forward(values[name]) - growth * np.log(places.fractions)
-            inherited = _inherited(earlier, name, transform, growth, surrogate)
-            said = [one for one in inherited if one is not None]
-            posterior = (
-                surrogate.fit_on(said, places.rows, targets, transform.scale, generator)
-                if said and isinstance(surrogate, GaussianProcess)
-                else surrogate.fit(places.rows, targets, transform.scale, generator)
-            )
-            weights = tuple(0.0 if one is None else weight_of(posterior, one) for one in inherited)
-            if len(pending):
-                posterior = posterior.condition(pending.rows, posterior.predict(pending.rows).mean)
-            return Quantity(transform, posterior, growth, weights)
-
-        quantities = _FittedWhenAsked(tuple(values), fit)
-        failures = _places_of(pool, [(o.trial.config, o.trial.fraction) for o in history.failures])
-        knows_money = pool.prices_per_hour is not None or COST in quantities
-        return cls(
-            problem,
-            pool,
-            quantities,
-            measurements,
-            ChanceOfRunning.from_trials(places.rows, failures.rows),
-            frozenset(zip(failures.positions.tolist(), failures.fractions.tolist(), strict=True)),
-            history.spent if knows_money else sum(outcome.time or 0.0 for outcome in history.outcomes),
-        )
-
-    @classmethod
-    @one_thread
-    def expect(
-        cls,
-        problem: Problem,
-        pool: Pool,
-        surrogate: GaussianProcess,
-        quality_growth: float,
-        earlier: Sequence[Inheritance],
-    ) -> Belief | None:
-        """What earlier studies alone let expect, before anything is measured; nothing where they leave a gap."""
-        quantities: dict[str, Quantity] = {}
-        for name in _names_to_model(problem, pool):
-            values = [found for one in earlier if (found := one.values(name)) is not None]
-            if not values:
-                return None
-            transform = _transform_of(problem, name, np.concatenate(values))
-            growth = _usual_growth(problem, name, transform, quality_growth)
-            said = [one for one in _inherited(earlier, name, transform, growth, surrogate) if one is not None]
-            if not said:
-                return None
-            quantities[name] = Quantity(transform, Mixture(np.full(len(said), 1.0 / len(said)), said), growth)
-        nowhere = _places_of(pool, [])
-        running = ChanceOfRunning.from_trials(nowhere.rows, nowhere.rows)
-        return cls(problem, pool, quantities, (), running, frozenset(), 0.0)
 
     def without_constraints(self) -> Belief:
         """The same belief about a problem without constraints."""
@@ -248,17 +151,13 @@ class Belief:
     @property
     def effort_metric(self) -> str:
         """What a trial is charged by: money where it is known, else time."""
-        return COST if self.quantity_name(COST) in self.quantities else TIME
+        return COST if self.knows(COST) else TIME
 
-    def effort_at(self, effort: Prediction, confidence: float) -> Floats:
+    def effort_at_most(self, effort: Prediction, confidence: float) -> Floats:
         """What trials with this predicted effort will cost at most, with that confidence."""
         quantity = self.quantity_of(self.effort_metric)
         spread = effort.variance + quantity.posterior.noise_variance
         return quantity.transform.inverse(effort.mean + ndtri(confidence) * np.sqrt(spread))
-
-    def cautious_effort(self, places: Places) -> Floats:
-        """What a trial there will cost at most, in nine cases of ten."""
-        return self.effort_at(self.predict(self.effort_metric, places), 0.9)
 
     def chance(self, constraint: Constraint, prediction: Prediction) -> Floats:
         """The probability that the metric is within the limit, from its transformed prediction."""
@@ -297,17 +196,17 @@ class Belief:
         """Where goal and constraints are meant: what may be recommended."""
         return Places.product(self.pool, self.problem.target_fractions)
 
-    def target_at(self, configuration: Configuration, fraction: float) -> int:
+    def target_at(self, configuration: Mapping[str, Value], fraction: float) -> int:
         """The number of the target at that configuration and fraction."""
-        return self.problem.target_fractions.index(fraction) * len(self.pool) + self.pool.position(configuration)
+        return self.targets.number_of(self.pool.position(dict(configuration)), fraction)
 
     @cached_property
     def measured_targets(self) -> Mapping[int, Measurement]:
         """Targets that have been measured: there the measurement decides, not the model."""
         return {
-            self.target_at(dict(m.configuration), m.fraction): self._with_risk(m)
+            self.target_at(m.configuration, m.fraction): self._with_risk(m)
             for m in self.measurements
-            if m.fraction in self.problem.target_fractions
+            if m.fraction in self.targets.levels
         }
 
     def _with_risk(self, measurement: Measurement) -> Measurement:
@@ -321,17 +220,31 @@ class Belief:
         told = {name: metrics[name] * inflation for name in (TIME, COST) if name in metrics}
         return replace(measurement, metrics={**metrics, **told})
 
+    def known_at(self, metric: str, targets: Positions, places: Places) -> Prediction:
+        """The metric at some targets and the places that they are, transformed; exact where measured."""
+        mean, variance = (moment.copy() for moment in self.predict(metric, places))
+        transform = self.quantity_of(metric).transform
+        for target, measurement in self.measured_targets.items():
+            mean[targets == target] = float(transform.forward(np.array(measurement.metrics[metric])))
+            variance[targets == target] = 0.0
+        return Prediction(mean, variance)
+
     @cached_property
     def goal_at_targets(self) -> Prediction:
         """The goal at each target on the transformed scale, larger is better; exact where measured."""
         goal = self.problem.goal
-        mean, variance = self.predict(goal.metric, self.targets)
-        mean, variance = goal.sign * mean, variance.copy()
-        transform = self.quantity_of(goal.metric).transform
-        for target, measurement in self.measured_targets.items():
-            mean[target] = goal.sign * float(transform.forward(np.array(measurement.metrics[goal.metric])))
-            variance[target] = 0.0
-        return Prediction(mean, variance)
+        mean, variance = self.known_at(goal.metric, np.arange(len(self.targets)), self.targets)
+        return Prediction(goal.sign * mean, variance)
+
+    @cached_property
+    def proven(self) -> tuple[int, ...]:
+        """Targets measured within all limits."""
+        return tuple(target for target in self.measured_targets if self.feasible_at_targets[target] == 1.0)
+
+    @property
+    def best_measured(self) -> float | None:
+        """The best goal measured within all limits where the goal is meant; larger is better, transformed."""
+        return max((float(self.goal_at_targets.mean[target]) for target in self.proven), default=None)
 
     @cached_property
     def floor(self) -> float:
@@ -368,12 +281,8 @@ class Belief:
     def running_at_targets(self) -> Floats:
         """The probability that each target runs at all; 0 or 1 where it was tried."""
         chance = self.chance_of_running.at(self.targets.rows)
-        for target in self.measured_targets:
-            chance[target] = 1.0
-        order = {fraction: number for number, fraction in enumerate(self.problem.target_fractions)}
-        for position, fraction in self.failed:
-            if fraction in order:
-                chance[order[fraction] * len(self.pool) + position] = 0.0
+        chance[list(self.measured_targets)] = 1.0
+        chance[[self.targets.number_of(*failed) for failed in self.failed if failed[1] in self.targets.levels]] = 0.0
         return chance
 
     @cached_property
@@ -397,67 +306,9 @@ class Belief:
     def quantity_name(self, metric: str) -> str:
         """Which quantity the metric is read from: cost and time may share one."""
         if metric == COST and self.pool.prices_per_hour is not None:
-            return _BILLED_TIME if _BILLED_TIME in self.quantities else TIME
+            return BILLED_TIME if BILLED_TIME in self.quantities else TIME
         return metric
 
-
-def _inherited(
-    earlier: Sequence[Inheritance], name: str, transform: Transform, growth: float, surrogate: Surrogate
-) -> list[Inherited | None]:
-    """What each earlier study says about a quantity; nothing where it did not measure it."""
-    if not isinstance(surrogate, GaussianProcess):
-        return []
-    metric = TIME if name == _BILLED_TIME else name  # prices of before say nothing about bills to come
-    return [one.of(metric, transform, growth, surrogate) for one in earlier]
-
-
-def _usual_growth(problem: Problem, name: str, transform: Transform, quality_growth: float) -> float:
-    """How a quantity grows with the data when nothing is known: a model that has seen one fraction starts there."""
-    if name in (TIME, COST, _BILLED_TIME):
-        return TIME_GROWTH
-    if isinstance(transform, Logit):
-        return quality_growth
-    is_loss = name == problem.goal.metric and problem.goal.sign < 0
-    return -quality_growth if is_loss and isinstance(transform, Log) else 0.0
-
-
-def _transform_of(problem: Problem, name: str, values: Floats) -> Transform:
-    limiting = [constraint for constraint in problem.constraints if constraint.metric == name]
-    is_wanted_large = (
-        problem.goal.sign > 0 if name == problem.goal.metric else any(not limit.is_upper for limit in limiting)
-    )
-    return transform_for(
-        np.concatenate([values, [constraint.limit for constraint in limiting]]),
-        is_positive=name in (TIME, COST, _BILLED_TIME),
-        more_is_better=is_wanted_large,
-    )
-
-
-def _places_of(pool: Pool, pairs: list[tuple[Mapping[str, Value], float]]) -> Places:
-    positions = [pool.position(dict(configuration)) for configuration, _ in pairs]
-    return Places(pool, np.array(positions, dtype=np.int64), np.array([f for _, f in pairs], dtype=float))
-
-
-def _names_to_model(problem: Problem, pool: Pool) -> tuple[str, ...]:
-    """The quantities that goal and limits are read from, as long as no bill says otherwise."""
-    named = (*problem.reported_metrics, problem.goal.metric, *(c.metric for c in problem.constraints))
-    is_billed = pool.prices_per_hour is not None
-    return tuple(dict.fromkeys(TIME if name == COST and is_billed else name for name in named))
-
-
-def _values_to_model(problem: Problem, places: Places, measurements: tuple[Measurement, ...]) -> dict[str, Floats]:
-    """A column of measured values for each quantity that the problem, or the price of a trial, depends on."""
-    named = dict.fromkeys((*problem.reported_metrics, problem.goal.metric, *(c.metric for c in problem.constraints)))
-    prices = places.pool.prices_per_hour
-    values = {name: np.array([m.metrics[name] for m in measurements]) for name in named if name not in (COST, TIME)}
-    if all(TIME in m.metrics for m in measurements):
-        values[TIME] = np.array([m.metrics[TIME] for m in measurements])
-    if all(COST in m.metrics for m in measurements):
-        cost = np.array([m.metrics[COST] for m in measurements])
-        if prices is None:
-            values[COST] = cost
-        else:
-            billed = cost * 3600.0 / prices[places.positions]
-            if not np.allclose(billed, values[TIME], rtol=1e-9):
-                values[_BILLED_TIME] = billed
-    return values
+    def knows(self, metric: str) -> bool:
+        """Whether there is a model to read the metric from."""
+        return self.quantity_name(metric) in self.quantities

@@ -35,8 +35,8 @@ class InformationAboutBest(Acquisition):
 
     def score(self, outlook: Outlook) -> Floats:
         """Never below 0: no information is free, but less than none does not exist."""
-        draws = {metric: _Draws.of(outlook, metric, self.samples) for metric in outlook.metrics}
-        points, weights = quadrature(self.roots, len(outlook.quantity_names))
+        draws = {metric: _Draws.of(outlook, metric, self.samples) for metric in outlook.scene.metrics}
+        points, weights = quadrature(self.roots, len(outlook.scene.quantity_names))
         limits = _limits(outlook)
         running = draw_running(outlook, self.samples)
         before = _entropy_of_best(_best(outlook, {m: d.values[None] for m, d in draws.items()}, limits, running))[0]
@@ -45,10 +45,10 @@ class InformationAboutBest(Acquisition):
         for start in range(0, len(outlook.candidates), chunk):
             part = slice(start, start + chunk)
             for point, weight in zip(points, weights, strict=True):
-                deviation = dict(zip(outlook.quantity_names, point.tolist(), strict=True))
+                deviation = dict(zip(outlook.scene.quantity_names, point.tolist(), strict=True))
                 moved = {
                     metric: draws[metric].after_answer(part, deviation[outlook.belief.quantity_name(metric)])
-                    for metric in outlook.metrics
+                    for metric in outlook.scene.metrics
                 }
                 # Root by root, for weights that sum to 1 but for rounding would make something of nothing.
                 gain[part] += weight * (before - _entropy_of_best(_best(outlook, moved, limits, running)))
@@ -85,11 +85,11 @@ class ConstrainedAccuracyOfIncumbent(Acquisition):
 def _expected_of_incumbent(outlook: Outlook, confidence: float, roots: int, *, is_worth_counted: bool) -> Floats:
     """P(feasible), or worth × P(feasible), of the incumbent after each candidate's answer, averaged over answers."""
     belief = outlook.belief
-    points, weights = quadrature(roots, len(outlook.quantity_names))
+    points, weights = quadrature(roots, len(outlook.scene.quantity_names))
     total = np.zeros(len(outlook.candidates))
     running, everything = belief.running_at_targets[outlook.contenders], slice(None)
     for point, weight in zip(points, weights, strict=True):
-        deviation = dict(zip(outlook.quantity_names, point.tolist(), strict=True))
+        deviation = dict(zip(outlook.scene.quantity_names, point.tolist(), strict=True))
         chances = [
             chance_after(outlook, constraint, everything, deviation[belief.quantity_name(constraint.metric)])
             for constraint in belief.problem.constraints
@@ -121,7 +121,7 @@ def chance_after(outlook: Outlook, constraint: Constraint, part: slice, deviatio
 
 def draw_contenders(outlook: Outlook, metric: str, count: int) -> tuple[Floats, Floats, Floats, np.random.Generator]:
     """Joint samples at the contenders (one line each), the normals and factor they come from, and the generator."""
-    free = 1.0 - outlook.is_measured
+    free = 1.0 - outlook.scene.is_measured
     covariance = outlook.contender_covariance(metric)
     # A measured contender has no variance left; the jitter keeps the factor defined, and is not for its sample.
     scale = max(float(np.trace(covariance)) / len(covariance), 1e-12)
@@ -145,7 +145,7 @@ class _Draws:
         """Draw samples, and each candidate's answer given the sample: f_c | f_r needs one triangular solve."""
         values, normal, factor, generator = draw_contenders(outlook, metric, count)
         explained = solve_triangular(factor, outlook.cross_covariance(metric).T, lower=True).T
-        variance = outlook.candidate_prediction(metric).variance
+        variance = outlook.answer_at_candidates(outlook.belief.quantity_name(metric)).variance
         rest = np.sqrt(np.maximum(variance - (explained**2).sum(axis=1), 0.0))
         answers = explained @ normal.T + rest[:, None] * generator.normal(size=count)
         return cls(

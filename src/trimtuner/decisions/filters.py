@@ -12,6 +12,7 @@ import numpy as np
 
 from trimtuner.arrays import Floats, Positions
 from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy
+from trimtuner.decisions.belief import CAUTION
 from trimtuner.decisions.outlook import Outlook
 
 ScoreOf: TypeAlias = Callable[[Positions], Floats]  # the acquisition at some of the outlook's candidates
@@ -47,7 +48,7 @@ class ClimbAsEarned:
 
     def keep(self, outlook: Outlook, score_of: ScoreOf, generator: np.random.Generator) -> Positions:  # noqa: ARG002
         """Within either limit."""
-        cost = outlook.cautious_effort
+        cost = outlook.effort_at_most(CAUTION)
         limit = max(self.share * outlook.belief.spent, self.times_cheapest * float(cost.min()))
         return np.nonzero(cost <= limit)[0]
 

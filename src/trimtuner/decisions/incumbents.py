@@ -134,7 +134,7 @@ def _best_on_most_data(belief: Belief) -> int:
             goal.sign * m.metrics[goal.metric],
         ),
     )
-    return belief.target_at(dict(best.configuration), fraction)
+    return belief.target_at(best.configuration, fraction)
 
 
 def _excess(problem: Problem, measurement: Measurement) -> float:
@@ -167,7 +167,7 @@ def _unless_proven(belief: Belief, challenger: int) -> int:
     to what will more likely break one than not, however good it would be.
     """
     mean, variance = belief.goal_at_targets
-    proven = [target for target in belief.measured_targets if belief.feasible_at_targets[target] == 1.0]
+    proven = belief.proven
     if not proven or challenger in proven:
         return challenger
     best = max(proven, key=lambda target: mean[target])

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from trimtuner.arrays import Floats
-from trimtuner.models.gaussian_process import GaussianProcess, ProcessPosterior
-from trimtuner.models.inherited import Inherited
+from trimtuner.models.inherited import Heir, Inherited, Legacy
 from trimtuner.models.targets import Transform
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.space import Space
@@ -20,12 +17,12 @@ class Inheritance:
     def __init__(self, earlier: Earlier, space: Space) -> None:
         self.earlier = earlier
         self._translation = earlier.rows_in(space)
-        self._fitted: dict[tuple[str, type, float, GaussianProcess], ProcessPosterior | None] = {}
+        self._fitted: dict[tuple[str, type, float, Heir], Legacy | None] = {}
 
     def __len__(self) -> int:
         return len(self._translation.placed)
 
-    def of(self, metric: str, transform: Transform, growth: float, surrogate: GaussianProcess) -> Inherited | None:
+    def of(self, metric: str, transform: Transform, growth: float, surrogate: Heir) -> Inherited | None:
         """Its posterior of a metric on the new study's scale; nothing where it did not measure it."""
         key = (metric, type(transform), growth, surrogate)
         if key not in self._fitted:
@@ -34,15 +31,13 @@ class Inheritance:
         if fitted is None:
             return None
         # A copy, so that what is remembered about a pool goes with the belief that asked.
-        return Inherited(replace(fitted), self._translation.columns, fitted.spread)
+        return Inherited(fitted.afresh(), self._translation.columns, fitted.spread)
 
     def values(self, metric: str) -> Floats | None:
         """What it measured, as far as that can be placed; nothing where it did not measure the metric everywhere."""
         return self.earlier.values(metric, self._translation.placed)
 
-    def _fit(
-        self, metric: str, transform: Transform, growth: float, surrogate: GaussianProcess
-    ) -> ProcessPosterior | None:
+    def _fit(self, metric: str, transform: Transform, growth: float, surrogate: Heir) -> Legacy | None:
         values = self.values(metric)
         targets = None if values is None else transform.forward(values)
         if targets is None or not np.isfinite(targets).all():

@@ -64,7 +64,7 @@ class Lookahead(Acquisition):
     def _beyond(self, outlook: Outlook, start: int, horizon: int, taken: Booleans) -> tuple[float, float]:
         """Expected gain and price, discounted, of the steps that follow the trial at ``start``."""
         cost_quantity = outlook.belief.quantity_name(outlook.belief.effort_metric)
-        names = outlook.answered_names
+        names = outlook.scene.answered_names
         roots = tuple(self.cost_roots if name == cost_quantity else self.other_roots for name in names)
         points, weights = mixed_quadrature(roots)
         taken = taken.copy()

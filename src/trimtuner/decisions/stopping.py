@@ -43,37 +43,45 @@ class Stop(ABC):
         """Refuse a problem that the rule cannot judge."""
 
     def __and__(self, other: Stop) -> Stop:
-        return _Both(self, other) if isinstance(other, Stop) else NotImplemented
+        return Both(self, other) if isinstance(other, Stop) else NotImplemented
 
     def __or__(self, other: Stop) -> Stop:
-        return _Either(self, other) if isinstance(other, Stop) else NotImplemented
+        return Either(self, other) if isinstance(other, Stop) else NotImplemented
 
 
 @dataclass(frozen=True)
-class _Both(Stop):
+class Both(Stop):
+    """Two rules, of which both must want to stop: ``left & right``."""
+
     left: Stop
     right: Stop
 
     def reason(self, history: History, prospect: Prospect | None) -> str | None:
+        """The reasons of both, when both have one."""
         first = self.left.reason(history, prospect)
         second = self.right.reason(history, prospect) if first is not None else None
         return None if first is None or second is None else f"{first}, and {second}"
 
     def check(self, problem: Problem) -> None:
+        """Refuse what either cannot judge."""
         self.left.check(problem)
         self.right.check(problem)
 
 
 @dataclass(frozen=True)
-class _Either(Stop):
+class Either(Stop):
+    """Two rules, of which one is enough to stop: ``left | right``."""
+
     left: Stop
     right: Stop
 
     def reason(self, history: History, prospect: Prospect | None) -> str | None:
+        """The reasons of those that have one."""
         reasons = [rule.reason(history, prospect) for rule in (self.left, self.right)]
         return ", and ".join(reason for reason in reasons if reason is not None) or None
 
     def check(self, problem: Problem) -> None:
+        """Refuse what either cannot judge."""
         self.left.check(problem)
         self.right.check(problem)
 

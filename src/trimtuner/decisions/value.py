@@ -40,7 +40,7 @@ class ValueOfRecommendation(Acquisition):
         Both are valued under the same answers: with few roots the mean of a curved value is not the value at the mean,
         and the difference of the two would count as a gain.
         """
-        belief, names = outlook.belief, outlook.quantity_names
+        belief, names = outlook.belief, outlook.scene.quantity_names
         points, weights = quadrature(self.roots, 1)
         deviations = points[:, 0].tolist()
         worths = [belief.worth(goal_after(outlook, part, deviation)) for deviation in deviations]
@@ -63,7 +63,7 @@ class ValueOfRecommendation(Acquisition):
 def value_of_knowing_everything(outlook: Outlook, samples: int = 512) -> float:
     """E[max v] - max E[v] over the contenders: what perfect knowledge of them would add to the recommendation."""
     belief, goal = outlook.belief, outlook.belief.problem.goal
-    drawn = {metric: draw_contenders(outlook, metric, samples)[0] for metric in outlook.metrics}
+    drawn = {metric: draw_contenders(outlook, metric, samples)[0] for metric in outlook.scene.metrics}
     # Unlike the expected worth, a sample's is not cut off at the floor: that would hide what the doubtful may lose.
     value = goal.sign * belief.quantity_of(goal.metric).transform.inverse(drawn[goal.metric]) - belief.floor
     running = draw_running(outlook, samples)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -169,6 +169,10 @@ class ProcessPosterior:
     standardised: Floats
     centre: float
     spread: float
+
+    def afresh(self) -> ProcessPosterior:
+        """The same, without what it remembers of rows it was read at."""
+        return replace(self)
 
     @property
     def noise_variance(self) -> float:

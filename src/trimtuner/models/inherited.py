@@ -6,14 +6,47 @@ m, C   mean and covariance of the earlier posterior      y = f + d,  f ~ N(m, C)
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from trimtuner.arrays import Booleans, Floats
 from trimtuner.models.kernels import Kernel, Prior
 from trimtuner.models.posterior import Conditioned, Memo, Mixture, Posterior, Prediction
+
+
+class Legacy(Posterior, Protocol):
+    """A posterior that a later study can stand on."""
+
+    @property
+    def spread(self) -> float:
+        """The spread of the targets that it learnt from."""
+
+    def afresh(self) -> Legacy:
+        """The same, without what it remembers of rows it was read at."""
+
+
+@runtime_checkable
+class Heir(Protocol):
+    """A way of learning that can leave its knowledge to a later study, and stand on that of earlier ones."""
+
+    def fit_likeliest(
+        self, rows: Floats, targets: Floats, scale: float | None, generator: np.random.Generator
+    ) -> Legacy:
+        """The one posterior that the measurements speak for most."""
+
+    def fit_on(
+        self,
+        earlier: Sequence[Inherited],
+        rows: Floats,
+        targets: Floats,
+        scale: float | None,
+        generator: np.random.Generator,
+    ) -> Mixture:
+        """Learn from measurements and from what earlier studies left."""
 
 
 @dataclass(frozen=True)

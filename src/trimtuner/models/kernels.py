@@ -3,6 +3,8 @@
 θ   hyper-parameters of a kernel, all real, with a Gaussian prior      r   scaled distance
 φ   basis of the fraction s, (1, φ(s)); Θ = L Lᵀ its covariance        W   weights of a pull-back
 
+Where ``others is rows``, the very same array, half of the work is saved; an equal copy gives the same matrix.
+
 Every kernel gives its matrix and, for a symmetric W, the gradient of Σ W∘K: reverse-mode differentiation by hand, so
 that a product or a sum costs one pass.
 """

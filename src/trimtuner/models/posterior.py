@@ -28,7 +28,11 @@ class Prediction(NamedTuple):
 
 
 class Memo:
-    """Results for the last few arrays, by identity: one ask reads the same rows many times over."""
+    """Results for the last few arrays, by identity: one ask reads the same rows many times over.
+
+    Without it an ask takes a tenth longer, with trees or earlier studies a third. An equal array that is another object
+    is computed again; one that is changed in place would be answered as it was, so ``Places`` hands out none that can.
+    """
 
     def __init__(self, size: int = 6) -> None:
         self._size = size

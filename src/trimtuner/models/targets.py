@@ -47,7 +47,7 @@ class Identity:
         return mean
 
 
-class Log:
+class LogScale:
     """Logarithms, for what is above 0 and varies by factors: time, cost, latency, loss."""
 
     scale: float | None = 1.0
@@ -95,11 +95,11 @@ def transform_for(values: Floats, *, is_positive: bool, more_is_better: bool) ->
     share; what should be small and lies there, a latency in seconds say, may yet pass 1.
     """
     if is_positive:
-        return Log()
+        return LogScale()
     if more_is_better and values.min() >= 0.0 and values.max() <= 1.0:
         return Logit()
     if values.min() > 0.0:
-        return Log()
+        return LogScale()
     return Identity()
 
 

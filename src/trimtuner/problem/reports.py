@@ -12,6 +12,7 @@ from trimtuner.problem.problem import COST, TIME, Problem, is_share
 from trimtuner.problem.values import is_number
 from trimtuner.reporting import finite_metric
 
+SHORTEST_SECONDS = 1e-9  # that a trial may have taken: one that took no time at all would cost nothing
 _FAILURE_KIND = re.compile(r"[^\W\d][\w .:-]{0,63}")
 
 
@@ -67,6 +68,13 @@ def measurement_of(
     if TIME in problem.metrics and TIME not in completed:
         raise InputError(f"{who} reports no time= (seconds), which the goal or a constraint is about")
     return Measurement(config, fraction, completed)
+
+
+def with_measured_time(problem: Problem, told: Mapping[str, float], seconds: float | None) -> dict[str, float]:
+    """What was told of a trial, with its time as another library measured it where none was told, nor follows."""
+    if seconds is None or TIME in told or (COST in told and problem.space.has_prices):
+        return dict(told)
+    return {TIME: max(seconds, SHORTEST_SECONDS), **told}
 
 
 def _measured_on_the_way(

@@ -50,7 +50,8 @@ class Space:
         self.cloud = cloud
         self.fractions = _checked_fractions(fractions)
         self.snapshots = bool(snapshots)
-        self._listed: tuple[Configuration, ...] | None = None
+        self.listed: tuple[Configuration, ...] | None = None  # where they were given one by one
+        self.scaled_by_hand: Mapping[str, Choice] = {}  # of those, what was not left to be inferred
         self._listed_prices: Floats | None = None
         self._machines = None if cloud is None else ClusterAxis(cloud)
         self._axes = _axes_of(self.parameters, self._machines)
@@ -77,7 +78,8 @@ class Space:
         space.cloud = space._machines = None
         space.fractions = _checked_fractions(fractions)
         space.snapshots = bool(snapshots)
-        space._listed = listed
+        space.listed = listed
+        space.scaled_by_hand = dict(parameters or {})
         space._listed_prices = _checked_prices(price_per_hour, len(listed))
         space._axes = axes
         _refuse_duplicates(listed, space.key)
@@ -96,14 +98,14 @@ class Space:
     @property
     def size(self) -> float:
         """How many configurations there are at most (those of inactive parameters counted once each); may be inf."""
-        if self._listed is not None:
-            return len(self._listed)
+        if self.listed is not None:
+            return len(self.listed)
         return math.prod(axis.size for axis in self._axes)
 
     @property
     def is_enumerable(self) -> bool:
         """Whether every configuration can be looked at."""
-        return self._listed is not None or self.size <= ENUMERATION_LIMIT
+        return self.listed is not None or self.size <= ENUMERATION_LIMIT
 
     def with_snapshots(self, snapshots: bool) -> Space:
         """The same space, with or without snapshots on the way to a fraction."""
@@ -154,7 +156,7 @@ class Space:
         for name in configuration:
             if name not in self.names:
                 raise InputError(f"{name!r} is no parameter of this space{nearest(name, self.names)}")
-        if self._listed is not None:
+        if self.listed is not None:
             if configuration not in self._whole_pool:
                 raise InputError(f"the configuration {dict(configuration)!r} is not one of those listed")
             return
@@ -198,9 +200,9 @@ class Space:
 
     @cached_property
     def _whole_rows(self) -> Floats:
-        if self._listed is None:
+        if self.listed is None:
             return np.hstack([axis.columns_of_codes(self._codes[:, i]) for i, axis in enumerate(self._axes)])
-        columns = [axis.columns_of_configurations(self._listed) for axis in self._axes]
+        columns = [axis.columns_of_configurations(self.listed) for axis in self._axes]
         if self._listed_prices is not None:  # what is known of machines that are only named
             columns.append(scaled_to_unit(np.log(self._listed_prices))[:, None])
         return np.hstack(columns)
@@ -213,7 +215,7 @@ class Space:
 
     @cached_property
     def _whole_pool(self) -> Pool:
-        rows, listed = self._whole_rows[:, self._varying_columns], self._listed
+        rows, listed = self._whole_rows[:, self._varying_columns], self.listed
         if listed is not None:
             return self._pool(rows, lambda position: dict(listed[position]))
         codes = self._codes

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from trimtuner.engines.table import Cell, Table
-from trimtuner.errors import InputError, SearchOver
+from trimtuner.errors import InputError
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Trial
 from trimtuner.problem.problem import Constraint
@@ -96,18 +96,15 @@ def replay(
     costs = table.full_run_costs()
     limit = float("inf") if budget_runs is None else budget_runs * sum(costs) / len(costs)
     moments: list[ReplayMoment] = []
-    while len(moments) < trials and study.spent < limit:
-        started = time.process_time()
-        try:
-            trial = study.ask()
-        except SearchOver:
-            break
+    started = time.process_time()
+    for trial in study.trials_in_turn(trials):
         tell_from_table(study, table, trial)
         recommendation = study.recommend() if study.history.measurements else None
-        seconds = time.process_time() - started
-        moments.append(scorer.moment(trial, recommendation, seconds))
-        if until_best and recommendation is not None and recommendation.is_measured and scorer.is_best(recommendation):
+        moments.append(scorer.moment(trial, recommendation, time.process_time() - started))
+        is_best = recommendation is not None and recommendation.is_measured and scorer.is_best(recommendation)
+        if study.spent >= limit or (until_best and is_best):
             break
+        started = time.process_time()
     return ReplayRun(seed, tuple(moments))
 
 

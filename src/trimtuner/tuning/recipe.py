@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
+from numbers import Integral, Real
+from types import FunctionType
 from typing import TypeAlias, TypedDict, Unpack
 
 from trimtuner.decisions.acquisition import Acquisition
@@ -13,9 +16,10 @@ from trimtuner.decisions.designs import Design
 from trimtuner.decisions.filters import Filter, KeepAll
 from trimtuner.decisions.incumbents import Incumbent
 from trimtuner.decisions.inheritance import Inheritance
+from trimtuner.decisions.learning import expect, learn
 from trimtuner.decisions.stopping import Never, Stop
 from trimtuner.errors import InputError
-from trimtuner.models.gaussian_process import GaussianProcess
+from trimtuner.models.inherited import Heir
 from trimtuner.models.posterior import Surrogate
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import History
@@ -26,10 +30,8 @@ from trimtuner.problem.space import Space
 Need: TypeAlias = Callable[[Problem], str | None]  # what is missing in a problem for the method to serve it
 
 
-class Tests(Enum):
+class WhereTested(Enum):
     """Which fractions a method tests on."""
-
-    __test__ = False  # for pytest, which would take it for one of its own by the name
 
     ANYWHERE = "any fraction"
     BELOW_FULL = "less than all of the data"
@@ -43,7 +45,7 @@ class _Parts(TypedDict, total=False):
     incumbent: Incumbent
     acquisition: Acquisition | None
     filter: Filter
-    tests: Tests
+    tests: WhereTested
     takes_snapshots: bool
     quality_growth: float
     confidence: float
@@ -54,16 +56,19 @@ class _Parts(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Recipe:
-    """The parts of a method."""
+    """The parts of a method, to be given to a ``Study``; ``but`` exchanges some of those of another.
 
-    surrogate: Surrogate
-    design: Design
-    incumbent: Incumbent
-    acquisition: Acquisition | None = None  # None: the design goes on for ever
-    filter: Filter = field(default_factory=KeepAll)
-    tests: Tests = Tests.ANYWHERE
+    A part is any object with the methods that are asked of it; a frozen dataclass can also be written down in a record.
+    """
+
+    surrogate: Surrogate  # what is learnt of each metric
+    design: Design  # what is tested before there is a model
+    incumbent: Incumbent  # what is recommended
+    acquisition: Acquisition | None = None  # what a trial is worth; None: the design goes on for ever
+    filter: Filter = field(default_factory=KeepAll)  # which candidates are scored
+    tests: WhereTested = WhereTested.ANYWHERE
     takes_snapshots: bool = False  # also after the design, where the space offers them
-    quality_growth: float = 0.0  # that accuracy is expected to have with the data before any evidence; see Belief.learn
+    quality_growth: float = 0.0  # that accuracy is expected to have with the data before any evidence; see learn
     confidence: float = 0.9  # with which a trial must fit what is left of the budget
     stop: Stop = field(default_factory=Never)
     needs: tuple[Need, ...] = ()
@@ -83,21 +88,21 @@ class Recipe:
 
     def narrow(self, problem: Problem) -> Problem:
         """The problem as the method sees it: one that tests on all of the data only, recommends it only."""
-        if self.tests is Tests.FULL:
+        if self.tests is WhereTested.FULL:
             return problem.narrowed_to((1.0,))
-        if self.tests is Tests.WHERE_MEANT:
+        if self.tests is WhereTested.WHERE_MEANT:
             return problem.narrowed_to(problem.target_fractions)
         return problem
 
     def believe(self, problem: Problem, pool: Pool, history: History, seed: int) -> Belief:
         """What the method makes of a history, problem and history as it sees them."""
-        return Belief.learn(problem, pool, history, self.surrogate, seed, self.quality_growth, self.earlier)
+        return learn(problem, pool, history, self.surrogate, seed, self.quality_growth, self.earlier)
 
     def expect(self, problem: Problem, pool: Pool) -> Belief | None:
         """What earlier studies alone let it expect; nothing where there are none, or they say too little."""
-        if not self.earlier or not isinstance(self.surrogate, GaussianProcess):
+        if not self.earlier or not isinstance(self.surrogate, Heir):
             return None
-        return Belief.expect(problem, pool, self.surrogate, self.quality_growth, self.earlier)
+        return expect(problem, pool, self.surrogate, self.quality_growth, self.earlier)
 
     def learning_from(self, earlier: Sequence[Earlier], space: Space) -> Recipe:
         """The same method for a study in this space that learns from earlier ones; an error where it cannot."""
@@ -108,14 +113,67 @@ class Recipe:
 
     def require_learning(self) -> None:
         """Refuse a method that cannot learn from earlier studies."""
-        if self.acquisition is None or not isinstance(self.surrogate, GaussianProcess):
+        if self.acquisition is None or not isinstance(self.surrogate, Heir):
             raise InputError(
                 "learn_from: this method has no Gaussian process that could stand on an earlier study; use trimtuner, "
                 "trimtuner-gp, fabolas, fabulinus, cherrypick, eic, eic-usd or ei, or leave learn_from out"
             )
 
+    def described(self) -> dict[str, object]:
+        """The method in values that JSON knows, the same in every process: each part by its name and its constants.
+
+        Two methods that differ in a constant have different descriptions. Earlier studies are not part of it: they are
+        data, which a record keeps. A function is known by its name alone; what it does is not looked at.
+        """
+        parts = [part.name for part in fields(self) if part.name != "earlier"]
+        return {name: _plain(getattr(self, name), name) for name in parts}
+
     def tested_fractions(self, problem: Problem) -> tuple[float, ...]:
         """The fractions, of a problem narrowed already, that may be asked."""
-        if self.tests is Tests.BELOW_FULL:
+        if self.tests is WhereTested.BELOW_FULL:
             return tuple(fraction for fraction in problem.space.fractions if fraction < 1.0)
         return problem.space.fractions
+
+
+def _plain(value: object, where: str) -> object:
+    """A part of a recipe in values that JSON knows; equal parts become equal texts."""
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, Enum):
+        return f"{type(value).__name__}.{value.name}"
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return _plain_number(float(value))
+    if isinstance(value, tuple | list):
+        return [_plain(one, f"{where}[{number}]") for number, one in enumerate(value)]
+    if isinstance(value, Mapping):
+        pairs = sorted(value.items(), key=lambda pair: str(pair[0]))
+        return {"mapping": [[_plain(key, where), _plain(one, f"{where}[{key!r}]")] for key, one in pairs]}
+    if is_dataclass(value) and not isinstance(value, type):
+        constants = {one.name: _plain(getattr(value, one.name), f"{where}.{one.name}") for one in fields(value)}
+        return {_name_of(type(value)): constants}
+    if isinstance(value, FunctionType) and "<" not in value.__qualname__:
+        return {"function": _name_of(value)}
+    if isinstance(value, FunctionType):
+        raise InputError(
+            f"the method's {where} is a function without a name that lasts ({value.__qualname__}), so that a record "
+            "could not tell it from another; define it at the top of a module"
+        )
+    raise InputError(
+        f"the method's {where} is a {type(value).__name__}, which cannot be written down; make it a frozen dataclass, "
+        "or a function at the top of a module"
+    )
+
+
+def _plain_number(value: float) -> object:
+    """Numbers that are equal are written alike, whole ones without a point; JSON knows no infinity."""
+    if not math.isfinite(value):
+        return {"number": str(value)}
+    return int(value) if value.is_integer() and abs(value) < 2.0**53 else value
+
+
+def _name_of(part: type | FunctionType) -> str:
+    """Parts of our own by their names alone, for a record must not hang on the file they are in."""
+    is_own = part.__module__.split(".")[0] == __name__.split(".")[0]
+    return part.__qualname__ if is_own else f"{part.__module__}.{part.__qualname__}"

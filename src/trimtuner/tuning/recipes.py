@@ -18,7 +18,7 @@ from trimtuner.decisions.filters import (
     SearchByDirect,
 )
 from trimtuner.decisions.halving import Bohb, Hyperband
-from trimtuner.decisions.improvement import ConstrainedImprovement
+from trimtuner.decisions.improvement import AtTargets, ConstrainedImprovement, ShareAtTargets
 from trimtuner.decisions.incumbents import (
     BestMeasured,
     BestPredicted,
@@ -26,7 +26,6 @@ from trimtuner.decisions.incumbents import (
     BestPredictedOfTested,
     MostExpected,
 )
-from trimtuner.decisions.insurance import AtTargets, Insured
 from trimtuner.decisions.lookahead import Lookahead
 from trimtuner.decisions.stopping import LittleImprovement, Never
 from trimtuner.decisions.value import ValueOfRecommendation
@@ -47,7 +46,7 @@ from trimtuner.models.kernels import (
 from trimtuner.models.trees import BaggedTrees
 from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.tuning.methods import Method, split_text
-from trimtuner.tuning.recipe import Recipe, Tests
+from trimtuner.tuning.recipe import Recipe, WhereTested
 
 FilterName: TypeAlias = Literal["cea", "none", "random", "direct", "cmaes"]
 ModelName: TypeAlias = Literal["gp", "trees"]
@@ -98,7 +97,7 @@ TRIMTUNER = Recipe(
     quality_growth=0.4,
     design=CheapStart(3),
     filter=ClimbAsEarned(0.5),
-    acquisition=Insured(VALUE),
+    acquisition=ShareAtTargets(VALUE),
     incumbent=MostExpected(),
     takes_snapshots=True,
 )
@@ -178,7 +177,7 @@ def fabulinus(beta: float = 0.10) -> Recipe:
         filter=HighestConstrainedAccuracy(_share("beta", beta)),
         acquisition=RegardlessOfLimits(InformationAboutBest()) * ConstrainedAccuracyOfIncumbent() / ExpectedCost(),
         incumbent=BestPredictedFeasible(0.99),
-        tests=Tests.BELOW_FULL,
+        tests=WhereTested.BELOW_FULL,
         needs=(single_goal, several_fractions),
     )
 
@@ -190,7 +189,7 @@ def nephele(horizon: int = 0, trees: int = 5, initial_budget: float | None = Non
         design=LatinHypercube(initial_budget=_above_zero("initial_budget", initial_budget)),
         acquisition=Lookahead(ConstrainedImprovement(), ExpectedCost(), _at_least("horizon", horizon, 0)),
         incumbent=BestMeasured(),
-        tests=Tests.WHERE_MEANT,
+        tests=WhereTested.WHERE_MEANT,
         confidence=0.5,  # the predicted cost itself must fit
         needs=(single_goal,),
     )
@@ -198,7 +197,7 @@ def nephele(horizon: int = 0, trees: int = 5, initial_budget: float | None = Non
 
 def lynceus(horizon: int = 0, trees: int = 5, initial_budget: float | None = None) -> Recipe:
     """Nephele on all of the data, surer to keep the budget."""
-    return nephele(horizon, trees, initial_budget).but(tests=Tests.FULL, confidence=0.99)
+    return nephele(horizon, trees, initial_budget).but(tests=WhereTested.FULL, confidence=0.99)
 
 
 def cherrypick(
@@ -210,7 +209,7 @@ def cherrypick(
         design=LatinHypercube(initial_budget=_above_zero("initial_budget", initial_budget)),
         acquisition=ConstrainedImprovement(),
         incumbent=BestMeasured(),
-        tests=Tests.FULL,
+        tests=WhereTested.FULL,
         stop=Never() if stop_below == 0 else LittleImprovement(_above("stop_below", stop_below, 0.0), after=6),
         needs=(single_goal,),
     )
@@ -223,7 +222,7 @@ def eic(initial: int = 4) -> Recipe:
         design=LatinHypercube(_at_least("initial", initial, 1)),
         acquisition=ConstrainedImprovement(),
         incumbent=BestPredictedFeasible(0.90),
-        tests=Tests.FULL,
+        tests=WhereTested.FULL,
     )
 
 
@@ -244,7 +243,7 @@ def ei(initial: int = 4, ignore_constraints: bool = False) -> Recipe:
 def random() -> Recipe:
     """No model: the control that every method must beat."""
     return Recipe(
-        surrogate=BaggedTrees(8), design=RandomSearch(), incumbent=BestMeasured(), tests=Tests.WHERE_MEANT
+        surrogate=BaggedTrees(8), design=RandomSearch(), incumbent=BestMeasured(), tests=WhereTested.WHERE_MEANT
     )  # the surrogate only fills in what was not measured
 
 
@@ -252,7 +251,7 @@ def hyperband(eta: float = 3.0) -> Recipe:
     """Successive halving over fractions, in brackets."""
     return random().but(
         design=Hyperband(_above("eta", eta, 1.0)),
-        tests=Tests.ANYWHERE,
+        tests=WhereTested.ANYWHERE,
         needs=(single_goal, several_fractions, goal_at_full_data),
     )
 
@@ -324,7 +323,7 @@ def _lookahead(gain: Acquisition, horizon: int) -> Lookahead:
 
 def _lookahead_of_value(horizon: int) -> Acquisition:
     value = _lookahead(ValueOfRecommendation(), horizon)
-    return Insured(value.otherwise(replace(value, gain=InformationAboutBest())))
+    return ShareAtTargets(value.otherwise(replace(value, gain=InformationAboutBest())))
 
 
 def _at_least(option: str, value: int, least: int) -> int:

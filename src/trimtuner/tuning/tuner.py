@@ -8,11 +8,11 @@ import numpy as np
 
 from trimtuner.arrays import Booleans, Floats, Positions
 from trimtuner.decisions.acquisition import Acquisition
-from trimtuner.decisions.belief import Belief, Places
+from trimtuner.decisions.belief import CAUTION, Belief, Places
 from trimtuner.decisions.designs import Step
-from trimtuner.decisions.front import Outline, belief_within, price_of_step, prices_along, undominated
 from trimtuner.decisions.incumbents import MostExpected
 from trimtuner.decisions.outlook import Outlook
+from trimtuner.decisions.pareto import Outline, belief_within, price_of_step, prices_along, undominated
 from trimtuner.decisions.stopping import Prospect
 from trimtuner.errors import SearchOver
 from trimtuner.models.threads import one_thread
@@ -20,7 +20,7 @@ from trimtuner.problem.axes import Configuration
 from trimtuner.problem.history import History, Origin, Trial
 from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import Problem
-from trimtuner.tuning.front import outline_named, outline_sought
+from trimtuner.tuning.pareto import outline_named, outline_sought
 from trimtuner.tuning.recipe import Recipe
 
 _ANCHORS = 5  # good configurations whose neighbourhood a pool covers
@@ -81,7 +81,7 @@ def recommend(recipe: Recipe, belief: Belief, history: History) -> int:
 def _along(found: Outline, belief: Belief, prospect: Prospect) -> tuple[Prospect, ...]:
     """The same trial as seen from prices all along the front: a search for all of them is over when it is at each."""
     prices = prices_along(found, np.linspace(0.0, 1.0, _PRICES_TO_STOP_AT)).tolist()
-    outlooks = [replace(prospect.outlook, belief=belief_within(belief, price)) for price in prices]
+    outlooks = [prospect.outlook.believing(belief_within(belief, price)) for price in prices]
     return tuple(Prospect(outlook, prospect.chosen) for outlook in outlooks)
 
 
@@ -167,10 +167,9 @@ def _untested(recipe: Recipe, problem: Problem, pool: Pool, history: History) ->
     fractions = recipe.tested_fractions(problem)
     everywhere = Places.product(pool, fractions)
     is_open = np.ones(len(everywhere), dtype=bool)
-    order = {fraction: number for number, fraction in enumerate(fractions)}
     for configuration, fraction in history.tested():
-        if fraction in order:
-            is_open[order[fraction] * len(pool) + pool.position(dict(configuration))] = False
+        if fraction in fractions:
+            is_open[everywhere.number_of(pool.position(dict(configuration)), fraction)] = False
     if not is_open.any():
         raise SearchOver("every configuration has been tested at every fraction; there is nothing left to ask")
     return everywhere.at(np.nonzero(is_open)[0])
@@ -198,7 +197,7 @@ def _within_worst_case(candidates: Places, problem: Problem, history: History) -
 
 def _affordable(recipe: Recipe, belief: Belief, candidates: Places, history: History, seed: tuple[int, int]) -> Outlook:
     """The outlook on candidates that very likely fit what is left of the budget, pending trials paid for."""
-    outlook = Outlook(belief, candidates, (*seed, 1), confidence=recipe.confidence)
+    outlook = replace(Outlook.of(belief, candidates, (*seed, 1)), confidence=recipe.confidence)
     budget = belief.problem.budget
     if budget is None:
         return outlook
@@ -211,17 +210,19 @@ def _affordable(recipe: Recipe, belief: Belief, candidates: Places, history: His
     if not fits.any():
         raise SearchOver(
             f"the budget of {budget:g} USD has {max(left, 0.0):.4g} left, and the cheapest trial may cost "
-            f"{outlook.dearest.min():.4g}; raise the budget, or take the recommendation"
+            f"{outlook.effort_at_most(outlook.confidence).min():.4g}; raise the budget, or take the recommendation"
         )
-    return outlook if fits.all() else replace(outlook, candidates=candidates.at(np.nonzero(fits)[0]))
+    if fits.all():
+        return outlook
+    fitting = Outlook.of(belief, candidates.at(np.nonzero(fits)[0]), outlook.seed)
+    return replace(fitting, left=left, confidence=recipe.confidence)
 
 
 def _pending_cost(belief: Belief, history: History) -> float:
     if not history.pending:
         return 0.0
-    positions = np.array([belief.pool.position(trial.config) for trial in history.pending])
-    places = Places(belief.pool, positions, np.array([trial.fraction for trial in history.pending]))
-    return float(belief.cautious_effort(places).sum())
+    places = Places.listed(belief.pool, [(trial.config, trial.fraction) for trial in history.pending])
+    return float(belief.effort_at_most(belief.predict(belief.effort_metric, places), CAUTION).sum())
 
 
 def _best_candidate(recipe: Recipe, acquisition: Acquisition, outlook: Outlook, generator: np.random.Generator) -> int:
@@ -230,7 +231,7 @@ def _best_candidate(recipe: Recipe, acquisition: Acquisition, outlook: Outlook, 
 
     kept = recipe.filter.keep(outlook, score_of, generator)
     if len(kept) > _SCORED_AT_MOST:
-        thinned = replace(outlook, candidates=outlook.candidates.at(kept), contenders_at_most=_THINNED_BY)
+        thinned = Outlook.of(outlook.belief, outlook.candidates.at(kept), outlook.seed, _THINNED_BY)
         kept = kept[_most_moving(thinned)]
     scores = score_of(kept)
     # Ties are broken at random on purpose: the first would always be the same corner of the space.
@@ -241,8 +242,8 @@ def _best_candidate(recipe: Recipe, acquisition: Acquisition, outlook: Outlook, 
 def _most_moving(outlook: Outlook) -> Positions:
     """Candidates that could shift the contenders most for their cost: a linear-time stand-in for the acquisition."""
     total = np.zeros(len(outlook.candidates))
-    for name in outlook.quantity_names:
-        metric = next(m for m in outlook.metrics if outlook.belief.quantity_name(m) == name)
+    for name in outlook.scene.quantity_names:
+        metric = next(m for m in outlook.scene.metrics if outlook.belief.quantity_name(m) == name)
         scale = max(float(outlook.contender_prediction(metric).variance.mean()), 1e-12)
         total += (outlook.movement(metric) ** 2).mean(axis=1) / scale
     order = np.argpartition(-total / outlook.effort, _SCORED_AT_MOST)[:_SCORED_AT_MOST]

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from trimtuner.engines.minding.environment import check_launch, record_of
-from trimtuner.engines.minding.mirror import Mirror, Mirrors
 from trimtuner.engines.protocol import LOST, STOPPED, TIMEOUT, AttemptState, End, Found, Launch
 from trimtuner.engines.replay.script import Script, ScriptOf
+from trimtuner.engines.supervising.environment import check_launch, record_of
+from trimtuner.engines.supervising.mirror import Mirror, Mirrors
 
 _PLAYED = "played.json"  # the script, the pace, and when it began
 _STOPPED = "stopped.json"  # when

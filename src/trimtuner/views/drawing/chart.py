@@ -23,15 +23,22 @@ class Chart:
     x_label: str
     y_label: str
     name: str  # for who cannot see it
-    width: int = WIDTH
-    height: int = HEIGHT
     x_ticks: list[tuple[float, str]] | None = None  # instead of round numbers
-    y_ticks: list[tuple[float, str]] | None = None
     marks: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # words that nothing covers
 
+    @property
+    def width(self) -> float:
+        """Of the picture: the axis, and what is right of it."""
+        return self.x.end + RIGHT
+
+    @property
+    def height(self) -> float:
+        """Of the picture: the axis, and what is below it."""
+        return self.y.begin + BOTTOM
+
     def line(self, points: list[tuple[float, float]], class_: str) -> None:
-        """From point to point."""
+        """A line from point to point."""
         if len(points) > 1:
             self.marks.append(element("path", d=path_of(self._placed(points)), class_=f"line {class_}"))
 
@@ -84,7 +91,7 @@ class Chart:
         self.notes.append(text(told, self.width - RIGHT - 4, at - 5, f"note {class_}", "end"))
 
     def svg(self) -> str:
-        """The picture."""
+        """The picture with its axes, marks and notes."""
         return drawn(self.width, self.height, self.name, self._grid() + "".join([*self.marks, *self.notes]))
 
     def _placed(self, points: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -93,7 +100,7 @@ class Chart:
     def _grid(self) -> str:
         bottom = self.height - BOTTOM
         parts = []
-        for value, words in self.y_ticks or _ticks(self.y, 5):
+        for value, words in _ticks(self.y, 5):
             at = self.y(value)
             parts.append(element("path", d=path_of([(LEFT, at), (self.width - RIGHT, at)]), class_="grid"))
             parts.append(text(words, LEFT - 6, at + 4, "tick", "end"))
@@ -124,18 +131,26 @@ def drawn(width: float, height: float, name: str, content: str) -> str:
 
 
 def across(values: list[float], kind: Kind = "linear", width: int = WIDTH) -> Scale:
-    """A horizontal axis for these values."""
+    """A horizontal axis for these values, in a picture of that width."""
     return scale_for(values, LEFT, width - RIGHT, kind)
 
 
-def up(values: list[float], kind: Kind = "linear", height: int = HEIGHT, from_zero: float = 0.5) -> Scale:
-    """A vertical axis for these values."""
+def up(values: list[float], height: int = HEIGHT, kind: Kind = "linear", from_zero: float = 0.5) -> Scale:
+    """A vertical axis for these values, in a picture of that height."""
     return scale_for(values, height - BOTTOM, TOP, kind, from_zero)
 
 
 def unit_of(name: str) -> str:
     """The unit of a metric, to be put behind its name."""
     return {COST: " (USD)", TIME: " (s)"}.get(name, "")
+
+
+def time_unit(longest: float) -> tuple[float, str]:
+    """Seconds of the unit that suits so long a time, and its name."""
+    for unit, name in ((86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if longest >= 2 * unit:
+            return unit, name
+    return 1.0, "seconds"
 
 
 def cut(words: str, most: int) -> str:

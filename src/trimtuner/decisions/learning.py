@@ -1,0 +1,188 @@
+"""Learning: from a history, or from earlier studies alone, to a belief; reading it is the belief's own affair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trimtuner.arrays import Floats
+from trimtuner.decisions.belief import BILLED_TIME, Belief, Places, Quantity
+from trimtuner.decisions.failures import ChanceOfRunning
+from trimtuner.decisions.inheritance import Inheritance
+from trimtuner.errors import NoAnswer
+from trimtuner.models.inherited import Heir, Inherited, weight_of
+from trimtuner.models.posterior import Mixture, Surrogate
+from trimtuner.models.targets import Logit, LogScale, Transform, transform_for
+from trimtuner.models.threads import one_thread
+from trimtuner.problem.history import History, Measurement
+from trimtuner.problem.pool import Pool
+from trimtuner.problem.problem import COST, TIME, Problem
+
+TIME_GROWTH = 0.8  # time ~ fraction^0.8 before any evidence: most jobs have a fixed part, few grow faster than the data
+
+
+def learn(
+    problem: Problem,
+    pool: Pool,
+    history: History,
+    surrogate: Surrogate,
+    seed: int,
+    quality_growth: float = 0.0,
+    earlier: Sequence[Inheritance] = (),
+) -> Belief:
+    """A model of each quantity the problem speaks of; pending trials are imagined to come out as expected.
+
+    ``quality_growth`` is how much the log odds of a share that should be large (an accuracy) are expected to rise,
+    and the logarithm of a loss to fall, with the logarithm of the data.
+    """
+    measurements = history.measurements
+    if not measurements:
+        raise NoAnswer("nothing has been measured yet; run at least one trial and tell its result")
+    places = Places.listed(pool, [(m.configuration, m.fraction) for m in measurements])
+    values = _values_to_model(problem, places, measurements)
+    pending = Places.listed(pool, [(trial.config, trial.fraction) for trial in history.pending])
+    failures = Places.listed(pool, [(o.trial.config, o.trial.fraction) for o in history.failures])
+    knows_money = pool.prices_per_hour is not None or COST in values
+    return Belief(
+        problem,
+        pool,
+        FittedWhenRead(Lesson(problem, places, values, pending, surrogate, seed, quality_growth, tuple(earlier))),
+        measurements,
+        ChanceOfRunning.from_trials(places.rows, failures.rows),
+        frozenset(zip(failures.positions.tolist(), failures.fractions.tolist(), strict=True)),
+        history.spent if knows_money else sum(outcome.time or 0.0 for outcome in history.outcomes),
+    )
+
+
+@one_thread
+def expect(
+    problem: Problem, pool: Pool, surrogate: Heir, quality_growth: float, earlier: Sequence[Inheritance]
+) -> Belief | None:
+    """What earlier studies alone let expect, before anything is measured; nothing where they leave a gap."""
+    quantities: dict[str, Quantity] = {}
+    for name in _names_to_model(problem, pool):
+        values = [found for one in earlier if (found := one.values(name)) is not None]
+        if not values:
+            return None
+        transform = _transform_of(problem, name, np.concatenate(values))
+        growth = _usual_growth(problem, name, transform, quality_growth)
+        said = [one for one in _inherited(earlier, name, transform, growth, surrogate) if one is not None]
+        if not said:
+            return None
+        quantities[name] = Quantity(transform, Mixture(np.full(len(said), 1.0 / len(said)), said), growth)
+    nowhere = Places.listed(pool, []).rows
+    return Belief(problem, pool, quantities, (), ChanceOfRunning.from_trials(nowhere, nowhere), frozenset(), 0.0)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What the models learn from, and how."""
+
+    problem: Problem
+    places: Places
+    values: Mapping[str, Floats]  # of each quantity, as measured at the places
+    pending: Places
+    surrogate: Surrogate
+    seed: int
+    quality_growth: float
+    earlier: tuple[Inheritance, ...]
+
+    @one_thread
+    def fit(self, name: str) -> Quantity:
+        """The model of one quantity: this is where the time of an ask goes."""
+        transform = _transform_of(self.problem, name, self.values[name])
+        # Seeded without the step: a refit must change the belief because of evidence, not by other draws.
+        generator = np.random.default_rng([self.seed, list(self.values).index(name)])
+        growth = _usual_growth(self.problem, name, transform, self.quality_growth)
+        rows, targets = self.places.rows, transform.forward(self.values[name]) - growth * np.log(self.places.fractions)
+        heir = self.surrogate if isinstance(self.surrogate, Heir) else None
+        inherited = [] if heir is None else _inherited(self.earlier, name, transform, growth, heir)
+        said = [one for one in inherited if one is not None]
+        posterior = (
+            self.surrogate.fit(rows, targets, transform.scale, generator)
+            if heir is None or not said
+            else heir.fit_on(said, rows, targets, transform.scale, generator)
+        )
+        weights = tuple(0.0 if one is None else weight_of(posterior, one) for one in inherited)
+        if len(self.pending):
+            posterior = posterior.condition(self.pending.rows, posterior.predict(self.pending.rows).mean)
+        return Quantity(transform, posterior, growth, weights)
+
+
+class FittedWhenRead(Mapping[str, Quantity]):
+    """The quantities of a lesson by name, each fitted when first read: who recommends a measurement needs no model."""
+
+    def __init__(self, lesson: Lesson) -> None:
+        self._lesson = lesson
+        self._fitted: dict[str, Quantity] = {}
+
+    def __getitem__(self, name: str) -> Quantity:
+        if name not in self._fitted:
+            self._fitted[name] = self._lesson.fit(name)
+        return self._fitted[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._lesson.values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lesson.values)
+
+    def __len__(self) -> int:
+        return len(self._lesson.values)
+
+
+def _inherited(
+    earlier: Sequence[Inheritance], name: str, transform: Transform, growth: float, surrogate: Heir
+) -> list[Inherited | None]:
+    """What each earlier study says about a quantity; nothing where it did not measure it."""
+    metric = TIME if name == BILLED_TIME else name  # prices of before say nothing about bills to come
+    return [one.of(metric, transform, growth, surrogate) for one in earlier]
+
+
+def _usual_growth(problem: Problem, name: str, transform: Transform, quality_growth: float) -> float:
+    """How a quantity grows with the data when nothing is known: a model that has seen one fraction starts there."""
+    if name in (TIME, COST, BILLED_TIME):
+        return TIME_GROWTH
+    if isinstance(transform, Logit):
+        return quality_growth
+    is_loss = name == problem.goal.metric and problem.goal.sign < 0
+    return -quality_growth if is_loss and isinstance(transform, LogScale) else 0.0
+
+
+def _transform_of(problem: Problem, name: str, values: Floats) -> Transform:
+    limiting = [constraint for constraint in problem.constraints if constraint.metric == name]
+    is_wanted_large = (
+        problem.goal.sign > 0 if name == problem.goal.metric else any(not limit.is_upper for limit in limiting)
+    )
+    return transform_for(
+        np.concatenate([values, [constraint.limit for constraint in limiting]]),
+        is_positive=name in (TIME, COST, BILLED_TIME),
+        more_is_better=is_wanted_large,
+    )
+
+
+def _names_to_model(problem: Problem, pool: Pool) -> tuple[str, ...]:
+    """The quantities that goal and limits are read from, as long as no bill says otherwise."""
+    named = (*problem.reported_metrics, problem.goal.metric, *(c.metric for c in problem.constraints))
+    is_billed = pool.prices_per_hour is not None
+    return tuple(dict.fromkeys(TIME if name == COST and is_billed else name for name in named))
+
+
+def _values_to_model(problem: Problem, places: Places, measurements: tuple[Measurement, ...]) -> dict[str, Floats]:
+    """A column of measured values for each quantity that the problem, or the price of a trial, depends on."""
+    named = dict.fromkeys((*problem.reported_metrics, problem.goal.metric, *(c.metric for c in problem.constraints)))
+    prices = places.pool.prices_per_hour
+    values = {name: np.array([m.metrics[name] for m in measurements]) for name in named if name not in (COST, TIME)}
+    if all(TIME in m.metrics for m in measurements):
+        values[TIME] = np.array([m.metrics[TIME] for m in measurements])
+    if all(COST in m.metrics for m in measurements):
+        cost = np.array([m.metrics[COST] for m in measurements])
+        if prices is None:
+            values[COST] = cost
+        else:
+            billed = cost * 3600.0 / prices[places.positions]
+            if not np.allclose(billed, values[TIME], rtol=1e-9):
+                values[BILLED_TIME] = billed
+    return values
