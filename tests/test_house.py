@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "trimtuner"
 
 # Where a word is the name of an engine and of something else, and the other is meant.
-_PROVIDERS = "a cloud provider, whose catalogue of prices has the name of the engine that rents there"
+_PROVIDERS = "a cloud provider, whose catalog of prices has the name of the engine that rents there"
 NOT_THE_ENGINE = {
     "commands/catalog/aws.py": _PROVIDERS,
     "commands/catalog/updating.py": _PROVIDERS,

@@ -11,6 +11,7 @@ from trimtuner.engines.replay.engine import ReplayEngine
 from trimtuner.engines.replay.script import scripts_of
 from trimtuner.engines.table import Table
 from trimtuner.problem.problem import Problem
+from trimtuner.study.description import Description
 from trimtuner.study.driver import Driver
 from trimtuner.study.memory import InMemory, Recorded
 from trimtuner.study.replay import LEVELS, ReplayMoment, ReplayRun, replay, tell_from_table
@@ -215,12 +216,13 @@ def test_a_rehearsal_and_a_replay_of_one_table_have_one_history(tmp_path):
     problem = Problem.of(bumpy.space, "accuracy", None, ["cost <= 2"], None, 1e6)
     recipe = recipe_named("trimtuner").but(design=AcrossFractions(), stop=tt.AfterTrials(8))
 
-    replayed = Study.of(problem, recipe, 1, InMemory())
+    description = Description(problem, "trimtuner", 1)
+    replayed = Study.of(description, recipe, InMemory())
     for _ in range(8):
         tell_from_table(replayed, bumpy, replayed.ask())
 
-    memory = Recorded(tmp_path / "a.db", "a", {}, problem)
-    rehearsed = Study.of(problem, recipe, 1, memory)
+    memory = Recorded(tmp_path / "a.db", "a", description)
+    rehearsed = Study.of(description, recipe, memory)
     engine = ReplayEngine(tmp_path / "trials", bytes(32), scripts_of(bumpy), pace=1e6)
 
     def launch(study, trial, attempt):
