@@ -32,7 +32,7 @@ def write_report(of: JobStudy, output: Path | None, form: str | None, view: str 
 
 
 def report_text(of: JobStudy) -> str:
-    """The report as Markdown."""
+    """All views as Markdown, for a terminal."""
     return markdown(subject_at(of))
 
 

@@ -105,7 +105,7 @@ def _deadline(launch: Launch, recommendation: Recommendation) -> int:
 
 
 def _home(look: Look, recommendation: Recommendation) -> Home | None:
-    """Where the trials ran on AWS; otherwise where the catalogue has the machines from."""
+    """Where the trials ran on AWS; otherwise where the catalog has the machines from."""
     settings, vm = look.of.job.engine.settings, look.of.job.vm_of(recommendation.config)
     if vm is None:
         return None
