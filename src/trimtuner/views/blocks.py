@@ -57,6 +57,7 @@ class Picture:
     caption: str = ""
     name: str | None = None  # of a file of its own; None: it is only shown among its view's other blocks
     picked: str | None = None  # what it shows, where its points can be picked by pointer or by arrow keys
+    is_shown: bool = True  # False: it can only be had as a file
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ def _html(block: Block) -> str:
         case Code(text):
             return f"<pre tabindex='0'><code>{escape(text)}</code></pre>"
         case Picture():
-            return _figure(block)
+            return _figure(block) if block.is_shown else ""
         case Folded(summary, inside):
             return f"<details><summary>{escape(summary)}</summary>{html_of(inside)}</details>"
         case Beside(inside):
