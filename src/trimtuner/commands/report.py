@@ -31,7 +31,7 @@ def write_report(of: JobStudy, output: Path | None, form: str | None, view: str 
 
 
 def report_text(of: JobStudy) -> str:
-    """The report as Markdown."""
+    """All views as Markdown, for a terminal."""
     return markdown(of.judged_state())
 
 

@@ -57,6 +57,7 @@ class Picture:
     caption: str = ""
     name: str | None = None  # of a file of its own; None: it is only shown among its view's other blocks
     picked: str | None = None  # what it shows, where its points can be picked by pointer or by arrow keys
+    is_shown: bool = True  # False: it can only be had as a file
 
 
 @dataclass(frozen=True)
@@ -106,14 +107,26 @@ class View:
     in_report: BlocksOf | None = None  # where a file, which can ask nobody, must hold more than the page
     in_notebook: BlocksOf | None = None  # what is shown there, where there is little room; None: nothing
     is_drawn: bool = True  # whether it has pictures that can be had as files
-    nothing: str = "There is nothing to draw yet."  # where a model is at hand, and still there is no picture
+    nothing: str = "There is nothing to draw yet."  # what is said where there is no block, or no picture
+
+    def shown(self, subject: StudyState) -> Sequence[Block]:
+        """The blocks, or why there are none."""
+        return safely(self.blocks, subject) or [self.why_nothing(subject)]
+
+    def shown_in_report(self, subject: StudyState) -> Sequence[Block]:
+        """The blocks with all that a file must hold, or why there are none."""
+        return safely(self.in_report or self.blocks, subject) or [self.why_nothing(subject)]
 
     def html(self, subject: StudyState) -> str:
-        """The view on the page, or why it cannot be shown."""
-        return html_of(shown(self.blocks, subject))
+        """The view as it is on the page."""
+        return html_of(self.shown(subject))
+
+    def why_nothing(self, subject: StudyState) -> str:
+        """Why there is nothing to see: no model yet, where it takes one; else what the view itself says."""
+        return (None if self.effort == "facts" else subject.why_no_model) or self.nothing
 
 
-def shown(blocks: BlocksOf, subject: StudyState) -> Sequence[Block]:
+def safely(blocks: BlocksOf, subject: StudyState) -> Sequence[Block]:
     """The blocks, or why they cannot be shown: a view that fails takes nothing else with it."""
     try:
         return blocks(subject)
@@ -160,7 +173,7 @@ def _html(block: Block) -> str:
         case Code(text):
             return f"<pre tabindex='0'><code>{escape(text)}</code></pre>"
         case Picture():
-            return _figure(block)
+            return _figure(block) if block.is_shown else ""
         case Folded(summary, inside):
             return f"<details><summary>{escape(summary)}</summary>{html_of(inside)}</details>"
         case Beside(inside):

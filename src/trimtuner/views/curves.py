@@ -101,7 +101,7 @@ def _fractions(offered: tuple[float, ...]) -> Floats:
 def _blocks(subject: StudyState) -> list[Block]:
     found = curves(subject)
     if not found:
-        return [subject.why_no_model or ""]
+        return []
     lead = "Points are measured; lines are the model's mean, and the band its 90 % interval for what is recommended."
     pictures = [
         Picture(_picture(view), _marks(view) if view is found[-1] else (), name=numbered("curves", view.metric, place))

@@ -12,12 +12,12 @@ from importlib import resources
 
 from trimtuner.state import StudyState
 from trimtuner.views import every
-from trimtuner.views.blocks import View, html_of, shown
+from trimtuner.views.blocks import View, html_of
 
 
 def document(subject: StudyState, logs: Mapping[int, str] | None = None) -> str:
     """The whole report as one HTML file; logs are the ends of what trials printed, by their number."""
-    sections = "".join(section(view, html_of(shown(view.in_report or view.blocks, subject))) for view in every.VIEWS)
+    sections = "".join(section(view, html_of(view.shown_in_report(subject))) for view in every.VIEWS)
     kept = json.dumps({str(trial): text for trial, text in (logs or {}).items()})
     script = f"{_LOGS}{asset('page.js')}"
     style = asset("style.css")

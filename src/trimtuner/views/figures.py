@@ -64,7 +64,7 @@ def figures(subject: StudyState, name: str) -> list[Figure]:
         raise InputError(f"the view {name!r} is words, not a picture; pictures are {', '.join(drawn)}")
     found = [Figure(one.name, one.svg) for one in pictures_of(view.blocks(subject)) if one.name is not None]
     if not found:
-        raise NoAnswer(f"no picture of {name!r}: {subject.why_no_model or view.nothing}")
+        raise NoAnswer(f"no picture of {name!r}: {view.why_nothing(subject)}")
     return found
 
 

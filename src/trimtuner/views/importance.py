@@ -106,7 +106,7 @@ def _group(values: Sequence[Hashable]) -> Positions:
 def _blocks(subject: StudyState) -> list[Block]:
     found = importance(subject)
     if not found:
-        return [subject.why_no_model or ""]
+        return []
     most = [
         f"{one.metric} depends most on {one.shares[0][0]} ({100 * one.shares[0][1]:.0f} %)"
         for one in found

@@ -15,7 +15,6 @@ from trimtuner.views.drawing.chart import cut, drawn, room_for
 from trimtuner.views.drawing.svg import element, text, title
 from trimtuner.views.words import chance, configuration, times
 
-_NO_MACHINES = "This space has no machines to choose from."
 _CELL_WIDTH, _CELL_HEIGHT, _NAME_LETTERS = 64, 34, 28
 
 
@@ -81,7 +80,7 @@ def _arranged(cells: list[MachineCell], subject: StudyState) -> MachineMap:
 def _blocks(subject: StudyState) -> list[Block]:
     view = machines(subject)
     if view is None:
-        return [subject.why_no_model or _NO_MACHINES]
+        return []
     lead = (
         "The number in a cell, and its colour, is the chance that the best configuration on these machines meets the "
         "limits; a dot means that they were tested, the frame is what is recommended."
@@ -142,4 +141,4 @@ def _cell_picture(cell: MachineCell, left: float, top: float) -> str:
     return element("g", *parts)
 
 
-VIEW = View("machines", "Machines", "model", _blocks, nothing=_NO_MACHINES)
+VIEW = View("machines", "Machines", "model", _blocks, nothing="This space has no machines to choose from.")

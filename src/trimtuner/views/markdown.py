@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from trimtuner.state import StudyState
 from trimtuner.views import every
-from trimtuner.views.blocks import Beside, Block, Code, Drawn, Facts, Folded, Heading, TextTable, shown
+from trimtuner.views.blocks import Beside, Block, Code, Drawn, Facts, Folded, Heading, TextTable
 from trimtuner.views.document import goal_text
 
 
@@ -14,7 +14,7 @@ def markdown(subject: StudyState) -> str:
     """The whole report: every view in words."""
     parts = [f"# {_text(subject.name)}", _text(goal_text(subject))]
     for view in every.VIEWS:
-        parts += [f"## {_text(view.title)}", *_written(shown(view.blocks, subject))]
+        parts += [f"## {_text(view.title)}", *_written(view.shown(subject))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

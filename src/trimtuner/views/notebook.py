@@ -7,7 +7,7 @@ from html import escape
 
 from trimtuner.state import StudyState
 from trimtuner.views import every
-from trimtuner.views.blocks import Picture, html_of, shown
+from trimtuner.views.blocks import Picture, html_of, safely
 from trimtuner.views.document import goal_text
 from trimtuner.views.figures import Figure
 
@@ -16,7 +16,7 @@ def study_html(subject: StudyState) -> str:
     """Money, recommendation, and what the money bought."""
     parts = [f"<p><b>{escape(subject.name)}</b>: {escape(goal_text(subject))}</p>"]
     for view in every.VIEWS:
-        for block in shown(view.in_notebook, subject) if view.in_notebook else ():
+        for block in safely(view.in_notebook, subject) if view.in_notebook else ():
             parts.append(_image(block, view.title) if isinstance(block, Picture) else html_of([block]))
     return "".join(parts)
 

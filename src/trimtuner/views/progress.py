@@ -143,7 +143,7 @@ def _resampled(points: Sequence[ProgressPoint]) -> list[float]:
 def _blocks(subject: StudyState) -> list[Block]:
     points, goal = progress(subject), subject.problem.goal
     if not points:
-        return [subject.why_no_model or ""]
+        return []
     now = points[-1]
     lead = (
         f"Now {goal.metric} {metric(goal.metric, now.goal)} after {now.after}; the recommendation "

@@ -151,8 +151,8 @@ def _seconds_between_ends(subject: StudyState) -> float | None:
 def _blocks(subject: StudyState) -> list[Block]:
     view = spend(subject)
     has_steps = view.money.spent > 0 and len(view.steps) > 1
-    bar = Picture(_bar(view), _PARTS, name=None if has_steps else "spend")
-    money = Drawn([Facts(_facts(view)), *([bar] if view.counts_money else [])], [money_bar(view)])
+    bar = Picture(_bar(view), _PARTS, name=None if has_steps else "spend", is_shown=view.counts_money)
+    money = Drawn([Facts(_facts(view)), bar], [money_bar(view)])
     told = "Each step is a trial that ended and was charged"
     told = f"{told}; the dashed line goes on at the present pace." if view.end is not None else f"{told}."
     over_time = [Picture(_over_time(view), caption=told, name="spend")] if has_steps else []
@@ -213,6 +213,4 @@ def _over_time(view: Spend) -> str:
     return chart.svg()
 
 
-VIEW = View(
-    "spend", "Spend", "facts", _blocks, in_notebook=_in_notebook, nothing="No prices are known, so no money is counted."
-)
+VIEW = View("spend", "Spend", "facts", _blocks, in_notebook=_in_notebook)

@@ -116,7 +116,7 @@ def timeline_lines(bars: tuple[Bar, ...], signs: Signs = BLOCKS, most: int = 8) 
 def _blocks(subject: StudyState) -> list[Block]:
     bars = timeline(subject)
     if not bars:
-        return ["No trial was started yet."]
+        return []
     kinds = ", ".join(f"{count} {state}" for state, count in Counter(bar.state for bar in bars).most_common())
     last = f" The last {_SHOWN} are drawn." if len(bars) > _SHOWN else ""
     lead = f"{count_of(len(bars), 'attempt')} at trials: {kinds}."
@@ -161,4 +161,4 @@ def _bar_picture(bar: Bar, scale: Scale, top: float) -> str:
     )
 
 
-VIEW = View("timeline", "Timeline", "facts", _blocks)
+VIEW = View("timeline", "Timeline", "facts", _blocks, nothing="No trial was started yet.")

@@ -24,7 +24,6 @@ from trimtuner.views.drawing.chart import Chart, across, unit_of, up
 from trimtuner.views.drawing.scales import kind_for
 from trimtuner.views.words import chance, count_of, metric, placed, sentence
 
-_NOTHING = "There is only one number to each configuration: nothing to trade."
 _KEPT = "what is predicted counts with the unfavourable ends of its 90 % intervals"
 _MARKS = (
     ("diamond recommended", "recommended (diamond)"),
@@ -131,7 +130,7 @@ def _point(belief: Belief, target: int, x: Floats, y: Floats, front: Outline, re
 def _blocks(subject: StudyState) -> list[Block]:
     view = tradeoff(subject)
     if view is None:
-        return [subject.why_no_model or _NOTHING]
+        return []
     feasible = sum(point.chance >= FEASIBLE for point in view.points)
     likely = "are likely to meet the limits" if subject.problem.constraints else "are likely to run"
     lead = (
@@ -217,4 +216,11 @@ def _add(chart: Chart, view: Tradeoff, point: Point) -> None:
         chart.dot(point.x, point.y, classes, told, 4.0 if point.is_tested else 2.6, pick)
 
 
-VIEW = View("tradeoff", "What can be had", "model", _blocks, in_notebook=named_pictures(_blocks), nothing=_NOTHING)
+VIEW = View(
+    "tradeoff",
+    "What can be had",
+    "model",
+    _blocks,
+    in_notebook=named_pictures(_blocks),
+    nothing="There is only one number to each configuration: nothing to trade.",
+)

@@ -161,7 +161,7 @@ def _blocks(subject: StudyState) -> list[Block]:
     """The newest trials; what a row opens to is asked for when it is opened."""
     found = newest_first(subject)
     if not found:
-        return ["No trials yet."]
+        return []
     more = ""
     if len(found) > ROWS_AT_FIRST:
         words = f"The newest {ROWS_AT_FIRST} of {len(found):,} trials."
@@ -176,7 +176,7 @@ def _in_report(subject: StudyState) -> list[Block]:
     """The trials with all that their rows open to, for a page that can ask nobody."""
     found = newest_first(subject)
     if not found:
-        return ["No trials yet."]
+        return []
     left_out = f"The newest {_ROWS_IN_REPORT:,} of {len(found):,} trials; 'trimtuner export' gives all."
     table = _table(subject, table_rows(subject, found[:_ROWS_IN_REPORT], trial_detail))
     return [_HOW, table, left_out if len(found) > _ROWS_IN_REPORT else ""]
@@ -190,4 +190,4 @@ def _table(subject: StudyState, body: str) -> Html:
     return Html(f"{_FILTER}<div class='scroll'>{inside}</div>")
 
 
-VIEW = View("trials", "Trials", "facts", _blocks, in_report=_in_report, is_drawn=False)
+VIEW = View("trials", "Trials", "facts", _blocks, in_report=_in_report, is_drawn=False, nothing="No trials yet.")
