@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, Double, Engine, Pool, cast, extract, func, literal
+from sqlalchemy import ColumnElement, Connection, Double, Engine, Pool, cast, extract, func, literal, select
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from trimtuner.records.errors import DamagedRecord, RecordError, RecordGone
@@ -25,6 +25,7 @@ ANYTHING_ELSE = ("could not be read or written", "see the cause above, then run 
 _AS_IT_WAS = "What was recorded before is as it was"
 _NOT_KNOWN = "Whether the last change was recorded is not known: what was recorded before it is as it was"
 _PAUSE_SECONDS = 0.25
+_MAKING = 7236583  # the advisory lock of whoever makes tables or studies; any number, the same in every version
 
 
 class Database:
@@ -127,6 +128,12 @@ def clock(connection: Connection) -> ColumnElement[float]:
     if connection.dialect.name == "postgresql":
         return cast(extract("epoch", func.clock_timestamp()), Double)
     return literal(_began_to_count() + _seconds_since_boot(), Double)
+
+
+def take_turn(connection: Connection) -> None:
+    """Nobody else makes tables or studies until the transaction ends; SQLite has locked the whole file already."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_advisory_xact_lock(_MAKING)))
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, select
+from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
@@ -19,7 +19,6 @@ from trimtuner.records.errors import RecordError
 
 _RESTART_SECONDS = 60.0  # how long a server that was reached before is waited for
 
-_MAKING = 7236583  # the advisory lock of whoever makes tables or studies; any number, the same in every version
 _ONLY_READING: Mapping[str, str | bool] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 _WRITING: Mapping[str, str | bool] = {"isolation_level": "READ COMMITTED", "postgresql_readonly": False}
 _UNLESS_GIVEN: Mapping[str, str | int] = {  # libpq's own would wait for hours for a machine that is gone
@@ -76,12 +75,6 @@ def server_writer(address: Address) -> Database:
 def server_reader(address: Address) -> Database:
     """A way to read that can change nothing."""
     return _database(address, _engine(address, _ONLY_READING))
-
-
-def take_turn(connection: Connection) -> None:
-    """Nobody else makes tables or studies until the transaction ends; SQLite has locked the whole file already."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(select(func.pg_advisory_xact_lock(_MAKING)))
 
 
 def _database(address: Address, engine: Engine) -> Database:

@@ -16,7 +16,7 @@ from trimtuner.records import facts
 from trimtuner.records.addresses import Address, Place, place_of
 from trimtuner.records.change import Change
 from trimtuner.records.codec import decode_mapping, encode_definition
-from trimtuner.records.database import Database, clock
+from trimtuner.records.database import Database, clock, take_turn
 from trimtuner.records.differences import differences
 from trimtuner.records.errors import DefinitionDiffers, RecordError
 from trimtuner.records.migrations import migrate_one_step, refuse_newer, version_of
@@ -24,7 +24,7 @@ from trimtuner.records.money import Ledger, to_nanos, to_usd
 from trimtuner.records.record import Record, require_text
 from trimtuner.records.schema import SECRET_BYTES, SHOWN, STUDIES
 from trimtuner.records.seals import refuse_damaged
-from trimtuner.records.server import server_reader, server_writer, take_turn
+from trimtuner.records.server import server_reader, server_writer
 from trimtuner.records.sqlite_files import (
     file_reader,
     file_writer,

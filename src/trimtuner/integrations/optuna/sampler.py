@@ -23,7 +23,6 @@ from trimtuner.integrations.optuna.distributions import parameter_of, value_at, 
 from trimtuner.integrations.optuna.trials import (
     ASKED,
     FRACTION,
-    as_ended,
     close,
     end_loop,
     history_of,
@@ -170,10 +169,9 @@ class TrimTunerSampler(BaseSampler):
         self, study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
         """Check what was reported, and write how far each limit is kept."""
-        seconds = write_end(study, trial)
+        ended = write_end(study, trial, state, values)
         if state is not TrialState.COMPLETE:
             return
-        ended = as_ended(trial, state, values, seconds)
         known = self._read([*other_trials(study, trial.number), ended], study.direction)
         if known is None:
             raise InputError(

@@ -52,11 +52,16 @@ def write_choice(study: optuna.Study, trial: FrozenTrial, asked: Trial) -> None:
     _write_for_the_objective(study, trial, FRACTION, asked.fraction)
 
 
-def write_end(study: optuna.Study, trial: FrozenTrial) -> float:
-    """Write that the trial came to its end, and how long it took; these seconds."""
+def write_end(
+    study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
+) -> FrozenTrial:
+    """Write that the trial came to its end, and how long it took; the trial as it will be stored."""
     seconds = seconds_since_start(trial)
     study._storage.set_trial_system_attr(trial._trial_id, SECONDS, seconds)
-    return seconds
+    ended = copy.copy(trial)
+    ended.state, ended.values = state, values
+    ended.system_attrs = {**trial.system_attrs, SECONDS: seconds}
+    return ended
 
 
 def write_limits(study: optuna.Study, trial: FrozenTrial, problem: Problem, outcome: Outcome) -> None:
@@ -104,15 +109,6 @@ def settled_trials(study: optuna.Study, number: int) -> list[FrozenTrial]:
         if is_late or not any(_is_being_chosen(other) for other in others if other.number < number):
             return others
         time.sleep(0.02)
-
-
-def as_ended(trial: FrozenTrial, state: TrialState, values: Sequence[float] | None, seconds: float) -> FrozenTrial:
-    """The trial as it will be stored."""
-    ended = copy.copy(trial)
-    ended.state = state
-    ended.values = values
-    ended.system_attrs = {**trial.system_attrs, SECONDS: seconds}
-    return ended
 
 
 def seconds_since_start(trial: FrozenTrial) -> float:
