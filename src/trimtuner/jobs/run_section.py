@@ -65,7 +65,7 @@ def _secrets(found: Field) -> tuple[str, ...]:
     """Names only; what is written instead is not repeated, since it may be the secret itself."""
     if not isinstance(found.node, ListNode):
         raise found.fault("it takes a list of names of environment variables, such as [WANDB_API_KEY], never values")
-    return tuple(dict.fromkeys(_secret(item) for item in found.items("a list")))
+    return tuple(dict.fromkeys(_SECRETS.read(found)))
 
 
 def _secret(item: Field) -> str:
@@ -76,6 +76,9 @@ def _secret(item: Field) -> str:
             "shown, in case it is a secret); values never stand in a job file, set them in the environment"
         )
     return name
+
+
+_SECRETS = kinds.list_of(Kind(_secret, kinds.like(_SECRET_NAME)), "a list")
 
 
 def _check_variable(name: str) -> None:
@@ -123,8 +126,8 @@ def _inside(path: str) -> None:
 
 
 @dataclass(frozen=True)
-class MetricsFile:
-    """A file that the command reports to."""
+class MetricsKeys:
+    """A file that the command reports to, as it is written."""
 
     file: str = required(
         kinds.text(
@@ -144,7 +147,7 @@ class MetricsFile:
 
 
 _METRICS_FILE = kinds.made(
-    section(MetricsFile, "stdout or a mapping such as {file: metrics.jsonl}"), lambda found: found.file
+    section(MetricsKeys, "stdout or a mapping such as {file: metrics.jsonl}"), lambda found: found.file
 )
 
 
@@ -173,7 +176,7 @@ class TrialCommand:
         examples=[{"OMP_NUM_THREADS": 1}],
     )
     secrets: tuple[str, ...] = key(  # names of variables of our environment, handed on and written nowhere
-        Kind(_secrets, kinds.list_of(Kind(_secret, kinds.like(_SECRET_NAME)), "a list").schema),
+        Kind(_secrets, _SECRETS.schema),
         "Names, in capitals, of variables of your own environment that are handed to the command. Their values are "
         "written nowhere.",
         default=(),

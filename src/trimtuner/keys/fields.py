@@ -51,7 +51,7 @@ class ScalarNode:
 
 @dataclass(frozen=True)
 class ListNode:
-    """Values in their order."""
+    """Several values, in their order."""
 
     line: int
     items: tuple[Node, ...]
@@ -133,12 +133,10 @@ class Field:
             raise self.fault(f"a text with a null character, or of more than {_LONGEST_TEXT} characters")
         return self.node.text
 
-    def items(self, wanted: str, most: int = 1000) -> list[Field]:
+    def items(self, wanted: str) -> list[Field]:
         """The fields of a list, in order."""
         if not isinstance(self.node, ListNode):
             raise self.wrong(wanted)
-        if len(self.node.items) > most:
-            raise self.fault(f"a list of {len(self.node.items)}; {most} is the most")
         return [
             Field(node, f"{self.where}, item {number}", node.line, self.faults)
             for number, node in enumerate(self.node.items, start=1)

@@ -57,11 +57,11 @@ def as_json(value: object) -> Json:
 
 @dataclass(frozen=True)
 class Kind(Generic[T_co]):
-    """What a key takes."""
+    """What a key takes: its reader, its piece of the schema, and how a default is written."""
 
     read: Callable[[Field], T_co]
     schema: Schema
-    written: Callable[[object], Json] = as_json  # how a default is shown
+    written: Callable[[object], Json] = as_json
 
 
 # Pieces of schemas
@@ -324,7 +324,9 @@ def list_of(kind: Kind[T], wanted: str, most: int = 1000, empty: str = "", again
     """A list of one kind; what is said of an empty list, and of an item that is there again, where that is wrong."""
 
     def read(field: Field) -> tuple[T, ...]:
-        items, found = field.items(wanted, most), []
+        items, found = field.items(wanted), []
+        if len(items) > most:
+            raise field.fault(f"a list of {len(items)}; {most} is the most")
         if empty and not items:
             raise field.fault(empty)
         with field.faults.all_or_none():
