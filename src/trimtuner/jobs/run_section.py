@@ -18,6 +18,7 @@ from trimtuner.keys import kinds
 from trimtuner.keys.declared import key, optional, required, section
 from trimtuner.keys.fields import Field, ListNode, ScalarNode, shortened
 from trimtuner.keys.kinds import Kind
+from trimtuner.keys.quantities import DURATION, MEMORY
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Value
 
@@ -45,8 +46,8 @@ _WORDS = kinds.list_of(
 
 
 def _command(found: Field) -> tuple[str, ...]:
-    if isinstance(found.node, ScalarNode) and isinstance(found.node.value, str):
-        raise found.fault(f"a command is a list, no shell reads it; write {_as_list(found.node.value)}")
+    if isinstance(found.value, str):
+        raise found.fault(f"a command is a list, no shell reads it; write {_as_list(found.value)}")
     return _WORDS.read(found)
 
 
@@ -69,7 +70,7 @@ def _secrets(found: Field) -> tuple[str, ...]:
 
 
 def _secret(item: Field) -> str:
-    name = item.node.value if isinstance(item.node, ScalarNode) else None
+    name = item.value
     if not isinstance(name, str) or not _SECRET_NAME.fullmatch(name):
         raise item.fault(
             "not the name of an environment variable in capitals, such as WANDB_API_KEY (what stands here is not "
@@ -183,13 +184,13 @@ class TrialCommand:
         examples=[["WANDB_API_KEY"]],
     )
     timeout: float = key(  # seconds
-        kinds.DURATION,
+        DURATION,
         "When a trial is ended; with its unit, at most a year. Time-out times price is reserved while it runs.",
         default=_DEFAULT_TIMEOUT_SECONDS,
         examples=["30min", "90s"],
     )
     memory: Memory | None = optional(
-        kinds.word_or("vm", "vm", kinds.MEMORY),
+        kinds.word_or("vm", "vm", MEMORY),
         "The memory that a trial may use (`MB`, `GB`, `MiB`, `GiB` and so on), or `vm` for that of its VM type. "
         "Without it there is no limit.",
         examples=["4GiB", "vm"],

@@ -15,7 +15,8 @@ from trimtuner.jobs.checks import errors_of, warnings_of
 from trimtuner.jobs.differing import differences_from_record, refusal, ways_on
 from trimtuner.jobs.job import Job
 from trimtuner.keys.faults import one_printable_line
-from trimtuner.keys.kinds import Json, duration_text
+from trimtuner.keys.kinds import Json
+from trimtuner.keys.quantities import duration_text
 from trimtuner.problem.space import Space
 
 _LARGEST_COUNT = 2**53  # beyond it, readers of JSON round
