@@ -169,17 +169,14 @@ class _Builder:
                 _line(event), "tags ('!' or '!!') are refused in a job file; remove it, or put the text in quotes"
             )
         self._spend(event, 1)
-        node = self._untagged(event, depth)
+        node: Node
+        if isinstance(event, ScalarEvent):
+            node = _scalar(event)
+        else:
+            node = self._list(event, depth) if isinstance(event, SequenceStartEvent) else self._mapping(event, depth)
         if event.anchor is not None:
             self._anchored[event.anchor] = node
         return node
-
-    def _untagged(self, event: ScalarEvent | SequenceStartEvent | MappingStartEvent, depth: int) -> Node:
-        if isinstance(event, SequenceStartEvent):
-            return self._list(event, depth)
-        if isinstance(event, MappingStartEvent):
-            return self._mapping(event, depth)
-        return _scalar(event)
 
     def _aliased(self, event: AliasEvent) -> Node:
         node = self._anchored.get(event.anchor)
