@@ -267,6 +267,12 @@ run: {command: [train, "{rate}", "{vm_type}", "--extra={extra}"]}
     assert job.run.command_for({"rate": 0.2, "vm_type": "b"}, 1.0, 0) == ("train", "0.2", "b")
 
 
+def test_more_configurations_may_be_listed_than_other_lists_hold(tmp_path):
+    listed = "".join(f"  - {{rate: {number}, price_per_hour: 1}}\n" for number in range(1200))
+    head = "name: listed\ngoal: {minimize: cost}\nconstraints: [accuracy >= 0.9]\nrun: {command: [train, '{rate}']}\n"
+    assert len(job_of(tmp_path, f"{head}configs:\n{listed}").space.pool()) == 1200
+
+
 def test_the_run_section_takes_every_key(tmp_path):
     text = SMALL.replace("name: small", "name: small\nstorage: records/study.db") + (
         "  working_directory: jobs\n"

@@ -11,7 +11,7 @@ from trimtuner.jobs.job import Job
 from trimtuner.jobs.load import load_job
 from trimtuner.jobs.starter import init_text, write_init
 from trimtuner.jobs.validation import validate_text, validation
-from trimtuner.keys.kinds import duration_text
+from trimtuner.keys.quantities import duration_text
 from trimtuner.records.differences import differences
 
 JOB = """\

@@ -11,7 +11,8 @@ from trimtuner.jobs.tree import tree_of
 from trimtuner.keys.declared import key, required, section
 from trimtuner.keys.faults import Fault, Faults
 from trimtuner.keys.fields import Field
-from trimtuner.keys.kinds import DURATION, PATH, one_of, one_or_more, text, whole_number
+from trimtuner.keys.kinds import PATH, one_of, one_or_more, text, whole_number
+from trimtuner.keys.quantities import DURATION
 
 
 @dataclass(frozen=True)

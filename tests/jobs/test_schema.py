@@ -32,7 +32,7 @@ from trimtuner.jobs.tree import plain_scalar, tree_of
 from trimtuner.keys.declared import keys_of
 from trimtuner.keys.faults import Faults, JobFileError
 from trimtuner.keys.fields import Field, ListNode, MappingNode, ScalarNode
-from trimtuner.keys.kinds import CONSTRAINT, DURATION, MEMORY, MONEY, SHARE
+from trimtuner.keys.quantities import CONSTRAINT, DURATION, MEMORY, MONEY, SHARE
 from trimtuner.problem.problem import Constraint
 from trimtuner.tuning.recipes import METHODS
 from written_jobs import write_job

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trimtuner.keys.declared import key
-from trimtuner.keys.kinds import DURATION
+from trimtuner.keys.quantities import DURATION
 
 
 def wait_for_machines() -> float:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from trimtuner.errors import InputError
 from trimtuner.keys.declared import key, optional, section
-from trimtuner.keys.fields import Field, ScalarNode, shortened
-from trimtuner.keys.kinds import CONSTRAINT, DURATION, MONEY, Kind, Schema, like, list_of, made, text, whole_number
+from trimtuner.keys.fields import Field, shortened
+from trimtuner.keys.kinds import Kind, Schema, like, list_of, made, text, whole_number
+from trimtuner.keys.quantities import CONSTRAINT, DURATION, MONEY
 from trimtuner.problem.problem import COST, TIME, Constraint, goal_of
 
 _METRIC_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
@@ -97,8 +98,8 @@ _CONSTRAINTS = list_of(
 
 
 def _constraints(field: Field) -> tuple[Constraint, ...]:
-    if isinstance(field.node, ScalarNode) and isinstance(field.node.value, str):
-        raise field.fault(f"it is a list of texts; write [{shortened(field.node.value)}]")
+    if isinstance(field.value, str):
+        raise field.fault(f"it is a list of texts; write [{shortened(field.value)}]")
     return _CONSTRAINTS.read(field)
 
 

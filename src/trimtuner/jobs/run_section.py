@@ -18,6 +18,7 @@ from trimtuner.keys import kinds
 from trimtuner.keys.declared import key, optional, required, section
 from trimtuner.keys.fields import Field, ListNode, ScalarNode, shortened
 from trimtuner.keys.kinds import Kind
+from trimtuner.keys.quantities import DURATION, MEMORY
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Value
 
@@ -45,8 +46,8 @@ _WORDS = kinds.list_of(
 
 
 def _command(found: Field) -> tuple[str, ...]:
-    if isinstance(found.node, ScalarNode) and isinstance(found.node.value, str):
-        raise found.fault(f"a command is a list, no shell reads it; write {_as_list(found.node.value)}")
+    if isinstance(found.value, str):
+        raise found.fault(f"a command is a list, no shell reads it; write {_as_list(found.value)}")
     return _WORDS.read(found)
 
 
@@ -65,17 +66,20 @@ def _secrets(found: Field) -> tuple[str, ...]:
     """Names only; what is written instead is not repeated, since it may be the secret itself."""
     if not isinstance(found.node, ListNode):
         raise found.fault("it takes a list of names of environment variables, such as [WANDB_API_KEY], never values")
-    return tuple(dict.fromkeys(_secret(item) for item in found.items("a list")))
+    return tuple(dict.fromkeys(_SECRETS.read(found)))
 
 
 def _secret(item: Field) -> str:
-    name = item.node.value if isinstance(item.node, ScalarNode) else None
+    name = item.value
     if not isinstance(name, str) or not _SECRET_NAME.fullmatch(name):
         raise item.fault(
             "not the name of an environment variable in capitals, such as WANDB_API_KEY (what stands here is not "
             "shown, in case it is a secret); values never stand in a job file, set them in the environment"
         )
     return name
+
+
+_SECRETS = kinds.list_of(Kind(_secret, kinds.like(_SECRET_NAME)), "a list")
 
 
 def _check_variable(name: str) -> None:
@@ -123,8 +127,8 @@ def _inside(path: str) -> None:
 
 
 @dataclass(frozen=True)
-class MetricsFile:
-    """A file that the command reports to."""
+class MetricsKeys:
+    """A file that the command reports to, as it is written."""
 
     file: str = required(
         kinds.text(
@@ -144,7 +148,7 @@ class MetricsFile:
 
 
 _METRICS_FILE = kinds.made(
-    section(MetricsFile, "stdout or a mapping such as {file: metrics.jsonl}"), lambda found: found.file
+    section(MetricsKeys, "stdout or a mapping such as {file: metrics.jsonl}"), lambda found: found.file
 )
 
 
@@ -173,20 +177,20 @@ class TrialCommand:
         examples=[{"OMP_NUM_THREADS": 1}],
     )
     secrets: tuple[str, ...] = key(  # names of variables of our environment, handed on and written nowhere
-        Kind(_secrets, kinds.list_of(Kind(_secret, kinds.like(_SECRET_NAME)), "a list").schema),
+        Kind(_secrets, _SECRETS.schema),
         "Names, in capitals, of variables of your own environment that are handed to the command. Their values are "
         "written nowhere.",
         default=(),
         examples=[["WANDB_API_KEY"]],
     )
     timeout: float = key(  # seconds
-        kinds.DURATION,
+        DURATION,
         "When a trial is ended; with its unit, at most a year. Time-out times price is reserved while it runs.",
         default=_DEFAULT_TIMEOUT_SECONDS,
         examples=["30min", "90s"],
     )
     memory: Memory | None = optional(
-        kinds.word_or("vm", "vm", kinds.MEMORY),
+        kinds.word_or("vm", "vm", MEMORY),
         "The memory that a trial may use (`MB`, `GB`, `MiB`, `GiB` and so on), or `vm` for that of its VM type. "
         "Without it there is no limit.",
         examples=["4GiB", "vm"],

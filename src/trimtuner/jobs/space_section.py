@@ -15,6 +15,7 @@ from trimtuner.keys.declared import key, keys_of, optional, read_keys, schema_of
 from trimtuner.keys.faults import Fault
 from trimtuner.keys.fields import Field, shortened
 from trimtuner.keys.kinds import Kind, Schema
+from trimtuner.keys.quantities import SHARE
 from trimtuner.problem.axes import Configuration
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Expression, Value
@@ -46,7 +47,7 @@ class Data:
 
     fractions: tuple[float, ...] = key(
         kinds.list_of(
-            kinds.SHARE,
+            SHARE,
             "a list of shares such as [1/60, 1/10, 0.25, 1]",
             empty="the list is empty; write the shares of the data to test on, such as [0.1, 1]",
             again="this share is there already; list each once",

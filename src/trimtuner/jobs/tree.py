@@ -65,8 +65,9 @@ _SYNTAX = (
 def tree_of(text: str, faults: Faults) -> Node | None:
     """The tree of the one document in the text; nothing, and a fault, where it cannot be read as YAML."""
     lines = text.replace("\r\n", "\n")
-    _refuse_odd_characters(lines)
-    _refuse_long_tags(lines)
+    _refuse(lines, _REFUSED, "the character U+{:04X} is not allowed in a job file; remove it")
+    long = "more than 255 characters without a blank follow a '!'; put a blank between them, or remove them"
+    _refuse(lines, _LONG_TAG, long)
     return _Builder(_events(lines), faults).document()
 
 
@@ -94,25 +95,11 @@ def _whole_number(text: str, base: int) -> int | float:
     return number if abs(number) <= _MOST_WHOLE else float("inf")
 
 
-def _refuse_odd_characters(text: str) -> None:
-    match = _REFUSED.search(text)
+def _refuse(text: str, pattern: re.Pattern[str], why: str) -> None:
+    """A fault at the first place that the pattern matches, with its first character where it is told."""
+    match = pattern.search(text)
     if match is not None:
-        raise Fault(
-            _line_at(text, match), f"the character U+{ord(match[0]):04X} is not allowed in a job file; remove it"
-        )
-
-
-def _refuse_long_tags(text: str) -> None:
-    match = _LONG_TAG.search(text)
-    if match is not None:
-        raise Fault(
-            _line_at(text, match),
-            "more than 255 characters without a blank follow a '!'; put a blank between them, or remove them",
-        )
-
-
-def _line_at(text: str, match: re.Match[str]) -> int:
-    return text.count("\n", 0, match.start()) + 1
+        raise Fault(text.count("\n", 0, match.start()) + 1, why.format(ord(match[0][0])))
 
 
 def _events(text: str) -> Iterator[Event]:
@@ -182,17 +169,14 @@ class _Builder:
                 _line(event), "tags ('!' or '!!') are refused in a job file; remove it, or put the text in quotes"
             )
         self._spend(event, 1)
-        node = self._untagged(event, depth)
+        node: Node
+        if isinstance(event, ScalarEvent):
+            node = _scalar(event)
+        else:
+            node = self._list(event, depth) if isinstance(event, SequenceStartEvent) else self._mapping(event, depth)
         if event.anchor is not None:
             self._anchored[event.anchor] = node
         return node
-
-    def _untagged(self, event: ScalarEvent | SequenceStartEvent | MappingStartEvent, depth: int) -> Node:
-        if isinstance(event, SequenceStartEvent):
-            return self._list(event, depth)
-        if isinstance(event, MappingStartEvent):
-            return self._mapping(event, depth)
-        return _scalar(event)
 
     def _aliased(self, event: AliasEvent) -> Node:
         node = self._anchored.get(event.anchor)

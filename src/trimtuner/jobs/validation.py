@@ -15,7 +15,8 @@ from trimtuner.jobs.checks import errors_of, warnings_of
 from trimtuner.jobs.differing import differences_from_record, refusal, ways_on
 from trimtuner.jobs.job import Job
 from trimtuner.keys.faults import one_printable_line
-from trimtuner.keys.kinds import Json, duration_text
+from trimtuner.keys.kinds import Json
+from trimtuner.keys.quantities import duration_text
 from trimtuner.problem.space import Space
 
 _LARGEST_COUNT = 2**53  # beyond it, readers of JSON round
@@ -37,13 +38,10 @@ class WorstCase:
         hours = (job.run.timeout + job.engine.settings.ended_within_seconds) / 3600
         return cls(float(prices.min()) * hours, float(prices.max()) * hours)
 
-    def least_trials(self, money: float) -> int:
-        """How many trials fit for sure, whatever they choose and however long they take."""
-        return math.floor(money / self.dearest * (1 + 1e-12))
-
-    def most_trials(self, money: float) -> int:
-        """How many fit when all choose the cheapest machines and take until their timeout."""
-        return math.floor(money / self.cheapest * (1 + 1e-12))
+    def trials_within(self, money: float) -> tuple[int, int]:
+        """How many fit for sure, whatever they choose; and how many where all choose the cheapest machines."""
+        least, most = (math.floor(money / price * (1 + 1e-12)) for price in (self.dearest, self.cheapest))
+        return least, most
 
 
 def prices_per_hour(space: Space) -> Floats | None:
@@ -152,7 +150,7 @@ def _price_range(space: Space) -> dict[str, Json] | None:
 
 def _budget(job: Job, worst: WorstCase | None) -> dict[str, Json]:
     money = job.budget.money
-    fitting = None if worst is None or money is None else (worst.least_trials(money), worst.most_trials(money))
+    fitting = None if worst is None or money is None else worst.trials_within(money)
     return {
         "money_usd": money,
         "seconds": job.budget.seconds,
@@ -190,7 +188,7 @@ def _budget_text(job: Job, worst: WorstCase | None) -> str:
     if budget.money is not None:
         parts.append(f"{budget.money:g} USD")
         if worst is not None:
-            least, most = worst.least_trials(budget.money), worst.most_trials(budget.money)
+            least, most = worst.trials_within(budget.money)
             parts[-1] += f" (if every trial took until its timeout: {least:,} of the dearest, {most:,} of the cheapest)"
     if budget.seconds is not None:
         parts.append(duration_text(budget.seconds))

@@ -51,7 +51,7 @@ class ScalarNode:
 
 @dataclass(frozen=True)
 class ListNode:
-    """Values in their order."""
+    """Several values, in their order."""
 
     line: int
     items: tuple[Node, ...]
@@ -85,6 +85,11 @@ class Field:
         """The folder of the job file, from which paths are meant."""
         return self.faults.path.parent
 
+    @property
+    def value(self) -> Value | None:
+        """What YAML takes a single value for; None where it is empty, a list or a mapping."""
+        return self.node.value if isinstance(self.node, ScalarNode) else None
+
     def fault(self, text: str) -> Fault:
         """What is wrong with this field, at its line."""
         return Fault(self.line, f"{self.where}: {text}")
@@ -109,9 +114,9 @@ class Field:
 
     def scalar(self) -> Value:
         """A number, a text or true/false."""
-        if not isinstance(self.node, ScalarNode) or self.node.value is None:
+        value = self.value
+        if value is None:
             raise self.wrong("a number, a text or true/false")
-        value = self.node.value
         if isinstance(value, float) and not math.isfinite(value):
             raise self.wrong("a finite number of at most 64 bits")
         return self.text("a text") if isinstance(value, str) else value
@@ -119,7 +124,7 @@ class Field:
     def text(self, wanted: str) -> str:
         """A text on one line, as it is."""
         text = self.as_written(wanted)
-        if not isinstance(self.node, ScalarNode) or not isinstance(self.node.value, str):
+        if not isinstance(self.value, str):
             raise self.fault(f'{_short(text)} is no text to YAML; put it in quotes: "{_short(text)}"')
         if _CONTROL.search(text):
             raise self.fault("the text has a line break or control character; remove it")
@@ -133,12 +138,10 @@ class Field:
             raise self.fault(f"a text with a null character, or of more than {_LONGEST_TEXT} characters")
         return self.node.text
 
-    def items(self, wanted: str, most: int = 1000) -> list[Field]:
+    def items(self, wanted: str) -> list[Field]:
         """The fields of a list, in order."""
         if not isinstance(self.node, ListNode):
             raise self.wrong(wanted)
-        if len(self.node.items) > most:
-            raise self.fault(f"a list of {len(self.node.items)}; {most} is the most")
         return [
             Field(node, f"{self.where}, item {number}", node.line, self.faults)
             for number, node in enumerate(self.node.items, start=1)

@@ -15,7 +15,6 @@ from typing import Generic, TypeAlias, TypeVar
 from trimtuner.errors import nearest
 from trimtuner.keys.fields import Field, ScalarNode, shortened
 from trimtuner.problem.expressions import LONGEST_EXPRESSION, Value
-from trimtuner.problem.problem import COST, DOLLARS, SECONDS, TIME, parse_quantity
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -24,24 +23,6 @@ W = TypeVar("W", bound=str)
 
 Json: TypeAlias = "str | bool | int | float | list[Json] | dict[str, Json] | None"
 Schema: TypeAlias = dict[str, Json]
-
-_LONGEST_QUANTITY = 60  # characters
-_LONGEST_SECONDS = 365 * 86400.0
-_MOST_MONEY = 1e9  # USD
-_MOST_MEMORY = 2**50  # bytes
-_BYTES = {
-    "B": 1,
-    "kB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "TB": 10**12,
-    "KiB": 2**10,
-    "MiB": 2**20,
-    "GiB": 2**30,
-    "TiB": 2**40,
-}
-_QUOTIENT = re.compile(r"\s*(?P<over>[0-9]{1,12})\s*/\s*(?P<under>[0-9]{1,12})\s*")
-_MEMORY = re.compile(r"\s*(?P<number>[0-9]{1,15}(\.[0-9]{1,9})?)\s*(?P<unit>[A-Za-z]+)\s*")
 
 
 def as_json(value: object) -> Json:
@@ -57,11 +38,11 @@ def as_json(value: object) -> Json:
 
 @dataclass(frozen=True)
 class Kind(Generic[T_co]):
-    """What a key takes."""
+    """What a key takes: its reader, its piece of the schema, and how a default is written."""
 
     read: Callable[[Field], T_co]
     schema: Schema
-    written: Callable[[object], Json] = as_json  # how a default is shown
+    written: Callable[[object], Json] = as_json
 
 
 # Pieces of schemas
@@ -102,22 +83,8 @@ def like(pattern: re.Pattern[str]) -> Schema:
     return {"type": "string", "pattern": f"^(?:{pattern.pattern})$"}
 
 
-_ABOVE_ZERO = r"\+?(?:[0-9]*[1-9][0-9]*\.?[0-9]*|[0-9]*\.[0-9]*[1-9][0-9]*)(?:[eE][+-]?[0-9]+)?"
-_DIGITS_ABOVE_ZERO = "0{0,11}[1-9][0-9]{0,11}"
-_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_IS = r"\s*[<>]=?\s*"
-_SECONDS_UNIT, _DOLLARS_UNIT = (either(map(any_case, units)) for units in (SECONDS, DOLLARS))
-
 ANY_SCALAR: Schema = {"type": ["string", "number", "boolean"]}
 TEXT: Schema = {"type": "string", "pattern": r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$"}
-CONSTRAINT: Schema = {
-    "type": "string",
-    "pattern": (
-        rf"^\s*(?:{COST}{_IS}{_ABOVE_ZERO}\s*{_DOLLARS_UNIT}"
-        rf"|{TIME}{_IS}{_ABOVE_ZERO}\s*{_SECONDS_UNIT}"
-        rf"|[A-Za-z_]\w*{_IS}{_NUMBER})\s*$"
-    ),
-}
 
 
 # Texts and words
@@ -176,7 +143,7 @@ def condition(wanted: str) -> Kind[str]:
 
 def finite_number(field: Field, wanted: str) -> int | float:
     """A number as it is written, with a point or without."""
-    value = field.node.value if isinstance(field.node, ScalarNode) else None
+    value = field.value
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise field.wrong(wanted)
     return value
@@ -201,7 +168,7 @@ def whole_number(wanted: str, least: int, most: int) -> Kind[int]:
     """A whole number within bounds."""
 
     def read(field: Field) -> int:
-        value = field.node.value if isinstance(field.node, ScalarNode) else None
+        value = field.value
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise field.wrong(f"{wanted} from {least} to {most}")
         return value
@@ -210,110 +177,13 @@ def whole_number(wanted: str, least: int, most: int) -> Kind[int]:
 
 
 def _boolean(field: Field) -> bool:
-    if not isinstance(field.node, ScalarNode) or not isinstance(field.node.value, bool):
+    if not isinstance(field.value, bool):
         raise field.wrong("true or false")
-    return field.node.value
-
-
-def _is_number(field: Field) -> bool:
-    node = field.node
-    return isinstance(node, ScalarNode) and isinstance(node.value, int | float) and not isinstance(node.value, bool)
-
-
-def _money(field: Field) -> float:
-    """USD above 0: ``25 USD``, ``50 cents`` or a plain number."""
-    wanted = "an amount of money such as 25 USD"
-    if _is_number(field):
-        return number(wanted, above=0, most=_MOST_MONEY).read(field)
-    return _quantity(field, COST, wanted, _MOST_MONEY)
-
-
-def _duration(field: Field) -> float:
-    """Seconds above 0, from a text with its unit such as ``30min``; a bare number could mean anything."""
-    if isinstance(field.node, ScalarNode) and _is_number(field):
-        shown = field.node.text[:_LONGEST_QUANTITY]
-        raise field.fault(f"{shown} has no unit; write {shown}s, {shown}min, or …h")
-    return _quantity(field, TIME, "a duration such as 30min", _LONGEST_SECONDS)
-
-
-def _quantity(field: Field, metric: str, wanted: str, most: float) -> float:
-    found = field.text(wanted)
-    if len(found) > _LONGEST_QUANTITY:
-        raise field.wrong(wanted)
-    value = parse_quantity(metric, found, field.where)
-    if not 0 < value <= most:
-        raise field.wrong(f"{wanted}; it must be above 0 and at most {most:g} {'USD' if metric == COST else 'seconds'}")
-    return value
-
-
-def duration_text(seconds: float) -> str:
-    """Seconds in the largest unit that leaves a short number."""
-    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= size:
-            return f"{seconds / size:.4g}{unit}"
-    return f"{seconds:.4g}s"
-
-
-def _memory(field: Field) -> int:
-    """Bytes, from a text such as ``4GiB``."""
-    match = _MEMORY.fullmatch(field.text("an amount of memory such as 4GiB"))
-    if match is None:
-        raise field.wrong("an amount of memory such as 4GiB, or vm for that of the VM type")
-    if match["unit"] not in _BYTES:
-        hint = {unit.lower(): f"; did you mean {unit!r}?" for unit in _BYTES}.get(match["unit"].lower(), "")
-        raise field.fault(f"unknown unit {match['unit']!r}; memory takes {', '.join(_BYTES)}{hint}")
-    amount = int(float(match["number"]) * _BYTES[match["unit"]])
-    if not 0 < amount <= _MOST_MEMORY:
-        raise field.wrong("an amount of memory above 0 and at most 1024TiB")
-    return amount
-
-
-def _share(field: Field) -> float:
-    """A share of the data in (0, 1]: a number, or a quotient such as ``1/60``."""
-    wanted = "a share of the data above 0 and at most 1, such as 0.25 or 1/60"
-    value = finite_number(field, wanted) if _is_number(field) else _quotient(field, wanted)
-    if not 0 < value <= 1:
-        raise field.wrong(wanted)
-    return float(value)
-
-
-def _quotient(field: Field, wanted: str) -> float:
-    match = _QUOTIENT.fullmatch(field.text(wanted))
-    if match is None:
-        raise field.wrong(wanted)
-    if int(match["under"]) == 0:
-        raise field.fault("a quotient over 0")
-    return int(match["over"]) / int(match["under"])
+    return field.value
 
 
 BOOLEAN = Kind(_boolean, {"type": "boolean"})
 SCALAR: Kind[Value] = Kind(Field.scalar, {**TEXT, **ANY_SCALAR})
-MONEY = Kind(
-    _money,
-    {
-        "type": ["number", "string"],
-        "exclusiveMinimum": 0,
-        "maximum": int(_MOST_MONEY),
-        "pattern": rf"^\s*{_ABOVE_ZERO}\s*{_DOLLARS_UNIT}?\s*$",
-        "maxLength": _LONGEST_QUANTITY,
-    },
-)
-DURATION = Kind(
-    _duration,
-    {"type": "string", "pattern": rf"^\s*{_ABOVE_ZERO}\s*{_SECONDS_UNIT}?\s*$", "maxLength": _LONGEST_QUANTITY},
-    lambda seconds: duration_text(seconds) if isinstance(seconds, float) else None,
-)
-_BYTES_PATTERN = rf"^\s*(?:[0-9]*[1-9][0-9]*(?:\.[0-9]+)?|[0-9]+\.[0-9]*[1-9][0-9]*)\s*{either(_BYTES)}\s*$"
-MEMORY = Kind(_memory, {"type": "string", "pattern": _BYTES_PATTERN})
-SHARE = Kind(
-    _share,
-    {
-        "type": ["number", "string"],
-        "exclusiveMinimum": 0,
-        "maximum": 1,
-        "pattern": rf"^\s*{_DIGITS_ABOVE_ZERO}\s*/\s*{_DIGITS_ABOVE_ZERO}\s*$",
-    },
-)
 PATH = Kind(lambda field: field.folder / Path(field.text("the path of a file")).expanduser(), TEXT)
 
 
@@ -324,7 +194,9 @@ def list_of(kind: Kind[T], wanted: str, most: int = 1000, empty: str = "", again
     """A list of one kind; what is said of an empty list, and of an item that is there again, where that is wrong."""
 
     def read(field: Field) -> tuple[T, ...]:
-        items, found = field.items(wanted, most), []
+        items, found = field.items(wanted), []
+        if len(items) > most:
+            raise field.fault(f"a list of {len(items)}; {most} is the most")
         if empty and not items:
             raise field.fault(empty)
         with field.faults.all_or_none():
@@ -358,8 +230,8 @@ def word_or(only_word: Value, meaning: T, kind: Kind[T]) -> Kind[T]:
     """One word with a meaning of its own, or another kind."""
 
     def read(field: Field) -> T:
-        found = field.node.value if isinstance(field.node, ScalarNode) else None
-        return meaning if type(found) is type(only_word) and found == only_word else kind.read(field)
+        is_word = type(field.value) is type(only_word) and field.value == only_word
+        return meaning if is_word else kind.read(field)
 
     def written(value: object) -> Json:
         return only_word if value == meaning else as_json(value)

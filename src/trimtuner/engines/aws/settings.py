@@ -12,7 +12,8 @@ from trimtuner.engines.checks import Check, Workload, failed
 from trimtuner.engines.protocol import ENDED_WITHIN_SECONDS, Engine, EngineTrouble
 from trimtuner.engines.shared_keys import wait_for_machines
 from trimtuner.keys.declared import key, optional
-from trimtuner.keys.kinds import DURATION, PATH, list_of, one_of, one_or_more, text, text_like, whole_number, word
+from trimtuner.keys.kinds import PATH, list_of, one_of, one_or_more, text, text_like, whole_number, word
+from trimtuner.keys.quantities import DURATION
 
 BILLED_AT_LEAST_SECONDS = 60.0  # Linux instances, on demand and spot; by the second after that
 _TERMINATED_WITHIN_SECONDS = 120.0  # of the command's end: noticed, the rest of its output read, terminated
