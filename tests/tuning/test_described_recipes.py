@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from trimtuner.decisions.acquisition import ExpectedCost
 from trimtuner.decisions.designs import CheapStart
-from trimtuner.decisions.inheritance import Inheritance
+from trimtuner.decisions.learning import Inheritance
 from trimtuner.decisions.stopping import AfterMoney, AfterTime, AfterTrials
 from trimtuner.errors import InputError
 from trimtuner.models.trees import BaggedTrees

@@ -9,7 +9,7 @@ from trimtuner.decisions.designs import AcrossFractions, CheapStart
 from trimtuner.decisions.entropy import ChanceIncumbentFeasible, InformationAboutBest
 from trimtuner.decisions.filters import HighestConstrainedAccuracy, KeepAll
 from trimtuner.decisions.incumbents import BestMeasured, BestPredictedFeasible, MostExpected
-from trimtuner.decisions.inheritance import Inheritance
+from trimtuner.decisions.learning import Inheritance
 from trimtuner.decisions.stopping import AfterTrials, Never, NotWorthItsPrice
 from trimtuner.errors import InputError
 from trimtuner.models.trees import BaggedTrees

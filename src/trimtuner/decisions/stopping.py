@@ -91,7 +91,7 @@ class Never(Stop):
     """The search goes on until it is cut off, or until there is nothing left to test."""
 
     def reason(self, history: History, prospect: Prospect | None) -> str | None:  # noqa: ARG002
-        """None, ever."""
+        """None: there is never a reason."""
         return None
 
 
@@ -121,7 +121,7 @@ class AfterMoney(Stop):
         _require_positive("AfterMoney", self.usd, "an amount of USD")
 
     def reason(self, history: History, prospect: Prospect | None) -> str | None:  # noqa: ARG002
-        """What ended trials cost."""
+        """When what ended trials cost has reached it."""
         return f"{history.spent:.4g} of {self.usd:g} USD are spent" if history.spent >= self.usd else None
 
 

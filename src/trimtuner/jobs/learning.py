@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trimtuner.decisions.belief import Belief
-from trimtuner.decisions.inheritance import Inheritance
+from trimtuner.decisions.learning import Inheritance
 from trimtuner.errors import InputError
 from trimtuner.jobs.job import Job
 from trimtuner.jobs.load import load_job

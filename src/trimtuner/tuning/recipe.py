@@ -15,8 +15,7 @@ from trimtuner.decisions.belief import Belief
 from trimtuner.decisions.designs import Design
 from trimtuner.decisions.filters import Filter, KeepAll
 from trimtuner.decisions.incumbents import Incumbent
-from trimtuner.decisions.inheritance import Inheritance
-from trimtuner.decisions.learning import expect, learn
+from trimtuner.decisions.learning import Inheritance, expect, learn
 from trimtuner.decisions.stopping import Never, Stop
 from trimtuner.errors import InputError
 from trimtuner.models.inherited import Heir

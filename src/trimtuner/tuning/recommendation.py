@@ -33,7 +33,7 @@ class Estimate(float):
 
     @property
     def mean(self) -> float:
-        """The expected value."""
+        """The expected value, a plain number."""
         return float(self)
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class Recommendation:
         raise AttributeError(f"a recommendation has no {name!r}; its estimates are {known}")
 
     def _repr_html_(self) -> str:
-        """For a notebook."""
+        """The recommendation as a table, for a notebook."""
         word = "measured" if self.is_measured else "predicted"
         rows = [(name, str(value)) for name, value in self.config.items()]
         rows.append(("share of the data", f"{self.fraction:.3g}"))
