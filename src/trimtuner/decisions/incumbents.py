@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtuner.arrays import Booleans, Floats
-from trimtuner.decisions.belief import Belief
+from trimtuner.decisions.belief import LIKELY, Belief
 from trimtuner.problem.history import Measurement
 from trimtuner.problem.problem import Problem
 
-_MORE_LIKELY_THAN_NOT = 0.5
+FEASIBLE_ENOUGH = 0.9  # P(feasible) from which on a target is fully trusted (TrimTuner)
 _BEYOND_DOUBT = 1.645  # deviations: better in 95 % of cases
 _MARGIN = 0.005  # a recommendation changes for more than this share of its worth
 
@@ -37,7 +37,7 @@ class BestPredictedFeasible(Incumbent):
     configuration for good as long as every better one is a hair's breadth short of it.
     """
 
-    confidence: float = 0.9
+    confidence: float = FEASIBLE_ENOUGH
 
     def choose(self, belief: Belief, previous: int | None = None) -> int:
         """Ties go to the surer one, then to the first."""
@@ -157,7 +157,7 @@ def _unless_proven(belief: Belief, challenger: int) -> int:
     if not proven or challenger in proven:
         return challenger
     best = max(proven, key=lambda target: mean[target])
-    if belief.feasible_at_targets[challenger] < _MORE_LIKELY_THAN_NOT:
+    if belief.feasible_at_targets[challenger] < LIKELY:
         return best
     return challenger if mean[challenger] - mean[best] >= _BEYOND_DOUBT * np.sqrt(variance[challenger]) else best
 

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from trimtuner.arrays import Booleans, Floats, Positions
-from trimtuner.decisions.belief import CAUTION, Belief, Places
+from trimtuner.decisions.belief import CAUTION, LIKELY, Belief, Places
 from trimtuner.models.posterior import Prediction
 from trimtuner.problem.problem import COST, TIME
 
@@ -40,7 +40,7 @@ class Scene:
         """Targets most likely to be feasible and better than the best one believed in, that one included."""
         feasible = self.belief.feasible_at_targets
         mean, variance = self.belief.goal_at_targets
-        believed = int(np.argmax(np.where(feasible >= min(0.5, feasible.max()), mean, -np.inf)))
+        believed = int(np.argmax(np.where(feasible >= min(LIKELY, feasible.max()), mean, -np.inf)))
         chance_better = ndtr((mean - mean[believed]) / np.sqrt(variance + variance[believed] + 1e-12))
         score = feasible * chance_better
         score[believed] = np.inf
@@ -259,7 +259,7 @@ class Outlook:
     @property
     def is_predicted_feasible(self) -> Booleans:
         """Whether each candidate's predicted means comply with every constraint (Γ of the thesis's Algorithm 3)."""
-        complies = self.running >= 0.5
+        complies = self.running >= LIKELY
         for constraint in self.belief.problem.constraints:
             mean, limit = self.at_candidates(constraint.metric).mean, self.belief.transformed_limit(constraint)
             complies = complies & (mean <= limit if constraint.is_upper else mean >= limit)

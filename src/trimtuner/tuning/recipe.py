@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import TypeAlias, TypedDict, Unpack
 
 from trimtuner.decisions.acquisition import Acquisition
-from trimtuner.decisions.belief import Belief
+from trimtuner.decisions.belief import CAUTION, Belief
 from trimtuner.decisions.designs import Design
 from trimtuner.decisions.filters import Filter, KeepAll
 from trimtuner.decisions.incumbents import Incumbent
@@ -68,7 +68,7 @@ class Recipe:
     tests: WhereTested = WhereTested.ANYWHERE
     takes_snapshots: bool = False  # also after the design, where the space offers them
     quality_growth: float = 0.0  # that accuracy is expected to have with the data before any evidence; see learn
-    confidence: float = 0.9  # with which a trial must fit what is left of the budget
+    confidence: float = CAUTION  # with which a trial must fit what is left of the budget
     stop: Stop = field(default_factory=Never)
     needs: tuple[Need, ...] = ()
     earlier: tuple[Inheritance, ...] = ()  # studies to learn from, besides the history

@@ -80,7 +80,7 @@ TRIMTUNER_GP = Recipe(
     design=AcrossFractions(),
     filter=HighestConstrainedAccuracy(0.10),
     acquisition=INFORMATION / ExpectedCost(),
-    incumbent=BestPredictedFeasible(0.90),
+    incumbent=BestPredictedFeasible(),
 )
 TRIMTUNER_DT = TRIMTUNER_GP.but(surrogate=BaggedTrees())
 # When no single trial can change the recommendation: the best hope on all of the data, if it can be afforded yet.
@@ -221,7 +221,7 @@ def eic(initial: int = 4) -> Recipe:
         surrogate=FULL_DATA_PROCESS,
         design=LatinHypercube(_at_least("initial", initial, 1)),
         acquisition=ConstrainedImprovement(),
-        incumbent=BestPredictedFeasible(0.90),
+        incumbent=BestPredictedFeasible(),
         tests=WhereTested.FULL,
     )
 

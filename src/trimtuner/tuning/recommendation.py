@@ -8,7 +8,7 @@ from html import escape
 
 import numpy as np
 
-from trimtuner.decisions.belief import Belief
+from trimtuner.decisions.belief import LIKELY, Belief
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME
 
@@ -57,7 +57,7 @@ class Recommendation:
     @property
     def is_feasible(self) -> bool:
         """Whether it more likely than not meets every constraint; if not, it is the least infeasible one known."""
-        return self.chance_feasible >= 0.5
+        return self.chance_feasible >= LIKELY
 
     def __getattr__(self, name: str) -> Estimate:
         estimates = self.__dict__.get("estimates", {})
