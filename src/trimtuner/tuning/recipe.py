@@ -147,11 +147,11 @@ def _plain(value: object, where: str) -> object:
     if isinstance(value, tuple | list):
         return [_plain(one, f"{where}[{number}]") for number, one in enumerate(value)]
     if isinstance(value, Mapping):
-        pairs = sorted(value.items(), key=lambda pair: str(pair[0]))
+        pairs = sorted(value.items(), key=lambda pair: repr(pair[0]))
         return {"mapping": [[_plain(key, where), _plain(one, f"{where}[{key!r}]")] for key, one in pairs]}
     if is_dataclass(value) and not isinstance(value, type):
-        constants = {one.name: _plain(getattr(value, one.name), f"{where}.{one.name}") for one in fields(value)}
-        return {_name_of(type(value)): constants}
+        told = [one.name for one in fields(value) if one.compare]  # what tells it from others of its kind
+        return {_name_of(type(value)): {name: _plain(getattr(value, name), f"{where}.{name}") for name in told}}
     if isinstance(value, FunctionType) and "<" not in value.__qualname__:
         return {"function": _name_of(value)}
     if isinstance(value, FunctionType):
