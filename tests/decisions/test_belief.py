@@ -449,3 +449,46 @@ def test_where_a_method_expects_no_growth_of_quality_only_time_grows():
     rise, longer = grown("accuracy", 0.0, maximize="accuracy")
     np.testing.assert_allclose(rise, 0.0, atol=1e-12)
     np.testing.assert_allclose(longer, [0.8 * np.log(2), 0.8 * np.log(4)], rtol=1e-9)
+
+
+# --- places
+
+
+@given(st.integers(1, 6), st.integers(1, 4))
+def test_a_product_holds_every_configuration_at_every_fraction_where_it_says(count, level_count):
+    levels = tuple((number + 1) / level_count for number in range(level_count))
+    places = Places.product(space_of(count, fractions=levels).pool(), levels)
+    pairs = [(position, fraction) for position in range(count) for fraction in levels]
+    numbers = [places.number_of(*pair) for pair in pairs]
+    assert sorted(numbers) == list(range(len(places)))
+    for number, (position, fraction) in zip(numbers, pairs, strict=True):
+        assert (places.positions[number], places.fractions[number]) == (position, fraction)
+
+
+def test_the_rows_of_places_are_one_array_that_nobody_can_change():
+    """Models know it by its identity, and would answer for what it was."""
+    places = Places.product(space_of(2).pool(), (0.5, 1.0))
+    assert places.rows is places.rows
+    with pytest.raises(ValueError, match="read-only"):
+        places.rows[0, 0] = 7.0
+
+
+def test_a_model_is_fitted_when_first_read_and_once():
+    space, fitted = space_of(3, [3.6, 7.2, 36.0]), []
+
+    class Counting:
+        def fit(self, rows, targets, scale, generator):
+            fitted.append(scale)
+            return exact_surrogate(space).fit(rows, targets, scale, generator)
+
+    belief = learn(
+        problem_of(space, maximize="accuracy"), history_of(told(0, 0.5, accuracy=0.5, time=10.0, cost=0.01)), Counting()
+    )
+    assert set(belief.quantities) == {"accuracy", "time"}
+    assert fitted == []
+    for _ in range(2):
+        belief.predict("accuracy", belief.targets)
+    assert len(fitted) == 1
+    belief.predict("cost", belief.targets)
+    belief.predict("time", belief.targets)
+    assert len(fitted) == 2

@@ -19,6 +19,7 @@ from trimtuner.models.kernels import (
     log_basis,
     quadratic_basis,
 )
+from trimtuner.models.posterior import Conditioned
 
 COLUMNS = 2
 FRACTIONS = (1 / 64, 1 / 16, 1 / 4, 1 / 2)
@@ -146,7 +147,7 @@ def test_conditioning_equals_having_measured(seed, count):
         centre=0.0,
         spread=1.0,
     )
-    conditioned = posterior.condition(new_rows, answers)
+    conditioned = Conditioned(posterior, new_rows, answers)
     np.testing.assert_allclose(conditioned.predict(queries).mean, measured.predict(queries).mean, atol=1e-6)
     np.testing.assert_allclose(
         conditioned.covariance(queries, queries), measured.covariance(queries, queries), atol=1e-6

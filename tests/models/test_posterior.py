@@ -26,16 +26,13 @@ class LineThroughZero:
     def covariance(self, rows, others):
         return np.outer(rows[:, 0], others[:, 0])
 
-    def condition(self, rows, answers):
-        return Conditioned(self, rows, answers)
-
 
 AT_ONE, AT_TWO = np.array([[1.0, 1.0]]), np.array([[2.0, 1.0]])
 
 
 def test_a_slope_seen_once_at_one_is_half_believed_at_two():
     """w | y = 3 at x = 1 is N(3/2, 1/2): at x = 2 the mean is 3 and the variance 2."""
-    after = LineThroughZero(0.0).condition(AT_ONE, np.array([3.0]))
+    after = Conditioned(LineThroughZero(0.0), AT_ONE, np.array([3.0]))
     np.testing.assert_allclose(after.predict(AT_TWO).mean, [3.0])
     np.testing.assert_allclose(after.predict(AT_TWO).variance, [2.0])
     np.testing.assert_allclose(after.covariance(AT_ONE, AT_TWO), [[1.0]])
@@ -43,7 +40,7 @@ def test_a_slope_seen_once_at_one_is_half_believed_at_two():
 
 def test_a_slope_seen_twice_at_one_keeps_a_third_of_its_variance():
     """w | y = 3, 3 at x = 1 is N(2, 1/3)."""
-    after = LineThroughZero(0.0).condition(AT_ONE, np.array([3.0])).condition(AT_ONE, np.array([3.0]))
+    after = Conditioned(Conditioned(LineThroughZero(0.0), AT_ONE, np.array([3.0])), AT_ONE, np.array([3.0]))
     np.testing.assert_allclose(after.predict(AT_ONE).mean, [2.0])
     np.testing.assert_allclose(after.predict(AT_ONE).variance, [1.0 / 3.0])
 

@@ -21,6 +21,7 @@ from trimtuner.models.kernels import (
     log_basis,
     quadratic_basis,
 )
+from trimtuner.models.posterior import Conditioned
 from trimtuner.models.trees import BaggedTrees
 
 COLUMNS = 3
@@ -169,7 +170,7 @@ def test_an_imagined_answer_draws_the_mean_towards_it_but_not_beyond(posterior, 
 def test_an_imagined_answer_raises_no_variance_anywhere(posterior, seed, count):
     rows, queries = _queries(seed)[-count:], _queries(seed + 1_000_003, count=20)
     for member in posterior.members:
-        after = member.condition(rows, _answers(posterior, rows, seed)).predict(queries).variance
+        after = Conditioned(member, rows, _answers(posterior, rows, seed)).predict(queries).variance
         before = member.predict(queries).variance
         assert (after <= before * (1.0 + 1e-9) + 1e-12).all()
 
@@ -184,7 +185,7 @@ def test_conditioning_each_member_is_the_textbook_formula(posterior, seed, count
         cross = member.covariance(queries, rows)
         mean = member.predict(queries).mean + cross @ np.linalg.solve(noisy, answers - member.predict(rows).mean)
         covariance = member.covariance(queries, queries) - cross @ np.linalg.solve(noisy, cross.T)
-        conditioned = member.condition(rows, answers)
+        conditioned = Conditioned(member, rows, answers)
         np.testing.assert_allclose(conditioned.predict(queries).mean, mean, atol=1e-6)
         np.testing.assert_allclose(conditioned.predict(queries).variance, np.diagonal(covariance), atol=1e-7)
         np.testing.assert_allclose(conditioned.covariance(queries, queries), covariance, atol=1e-7)
@@ -196,7 +197,7 @@ def test_the_moments_after_an_answer_are_those_of_the_mixture_of_conditioned_mem
     row, queries = _queries(seed)[-1:], _queries(seed + 1_000_003)
     answers = _answers(posterior, row, seed)
     conditioned = posterior.condition(row, answers)
-    predictions = [member.condition(row, answers).predict(queries) for member in posterior.members]
+    predictions = [Conditioned(member, row, answers).predict(queries) for member in posterior.members]
     mean = sum(weight * one.mean for weight, one in zip(posterior.weights, predictions, strict=True))
     second = sum(
         weight * (one.variance + one.mean**2) for weight, one in zip(posterior.weights, predictions, strict=True)
@@ -225,7 +226,7 @@ def test_two_answers_at_once_equal_one_after_the_other(posterior, seed):
 def test_the_expected_answer_moves_no_mean_of_a_member(posterior, seed):
     rows, queries = _queries(seed)[-2:], _queries(seed + 1_000_003)
     for member in posterior.members:
-        after = member.condition(rows, member.predict(rows).mean).predict(queries).mean
+        after = Conditioned(member, rows, member.predict(rows).mean).predict(queries).mean
         np.testing.assert_allclose(after, member.predict(queries).mean, atol=1e-9)
 
 
@@ -242,7 +243,7 @@ def test_conditioning_leaves_the_posterior_its_weights_and_its_noise_as_they_wer
 def test_testing_a_new_configuration_cheaply_teaches_about_its_full_data(posterior):
     cheap, full = np.array([[0.4, 0.9, 0.1, 0.25]]), np.array([[0.4, 0.9, 0.1, 1.0]])
     for member in posterior.members:
-        after = member.condition(cheap, member.predict(cheap).mean)
+        after = Conditioned(member, cheap, member.predict(cheap).mean)
         assert after.predict(full).variance[0] < 0.9 * member.predict(full).variance[0]
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from trimtuner.models.forest import Forest, grow
 from trimtuner.models.kernels import linear_basis, log_basis, quadratic_basis
+from trimtuner.models.posterior import Conditioned
 from trimtuner.models.trees import BaggedTrees
 
 COLUMNS = 3
@@ -252,7 +253,7 @@ def test_an_untested_configuration_is_less_certain_than_its_members_agreement():
 def test_testing_one_fraction_of_an_untested_configuration_teaches_about_full_data():
     posterior, _ = _fitted()
     cheap, full = np.array([[0.31, 0.62, 0.93, 0.05]]), np.array([[0.31, 0.62, 0.93, 1.0]])
-    after = posterior.condition(cheap, posterior.predict(cheap).mean)
+    after = Conditioned(posterior, cheap, posterior.predict(cheap).mean)
     assert after.predict(full).variance[0] < 0.5 * posterior.predict(full).variance[0]
 
 

@@ -216,7 +216,7 @@ def test_the_fit_of_an_earlier_study_is_made_once(october, monkeypatch):
     def refuse(*_):
         raise AssertionError("fitted again")
 
-    monkeypatch.setattr("trimtuner.decisions.inheritance.Inheritance._fit", refuse)
+    monkeypatch.setattr("trimtuner.decisions.learning.Inheritance._fit", refuse)
     study.optimize(train, trials=2)
 
 

@@ -9,7 +9,7 @@ from trimtuner.decisions.designs import AcrossFractions, CheapStart
 from trimtuner.decisions.entropy import ChanceIncumbentFeasible, InformationAboutBest
 from trimtuner.decisions.filters import HighestConstrainedAccuracy, KeepAll
 from trimtuner.decisions.incumbents import BestMeasured, BestPredictedFeasible, MostExpected
-from trimtuner.decisions.inheritance import Inheritance
+from trimtuner.decisions.learning import Inheritance
 from trimtuner.decisions.stopping import AfterTrials, Never, NotWorthItsPrice
 from trimtuner.errors import InputError
 from trimtuner.models.trees import BaggedTrees
@@ -205,3 +205,14 @@ def test_a_check_asks_every_need_and_the_stop_rule():
         TRIMTUNER.but(needs=(lambda _: None, several_fractions)).check(problem)
     with pytest.raises(InputError, match="NotWorthItsPrice"):
         TRIMTUNER.but(stop=NotWorthItsPrice() | Never()).check(problem)
+
+
+def test_any_surrogate_with_the_skill_may_learn_from_earlier_studies():
+    class LearnsFromOthers:
+        def fit(self, *_): ...
+        def fit_on(self, *_): ...
+        def fit_likeliest(self, *_): ...
+
+    TRIMTUNER.but(surrogate=LearnsFromOthers()).require_learning()
+    with pytest.raises(InputError, match="learn_from"):
+        TRIMTUNER.but(surrogate=BaggedTrees(7)).require_learning()

@@ -38,7 +38,7 @@ class Times(Acquisition):
     right: Acquisition
 
     def score(self, outlook: Outlook) -> Floats:
-        """Left times right."""
+        """Left times right, candidate by candidate."""
         return self.left.score(outlook) * self.right.score(outlook)
 
 
@@ -94,5 +94,5 @@ class RegardlessOfLimits(Acquisition):
     inner: Acquisition
 
     def score(self, outlook: Outlook) -> Floats:
-        """Of the same candidates."""
+        """The inner score of the same candidates, as if every limit were kept."""
         return self.inner.score(outlook.regardless_of_limits)

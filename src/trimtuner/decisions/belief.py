@@ -29,6 +29,7 @@ from trimtuner.problem.history import Measurement
 from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import COST, TIME, Constraint, Problem
 
+LIKELY = 0.5  # more likely than not: what may be believed in runs and meets every limit with at least this chance
 CAUTION = 0.9  # of cases: how surely a cost "at most" is kept to, unless a method says otherwise
 BILLED_TIME = "billed time"  # seconds: what the cost amounts to at the configuration's price
 

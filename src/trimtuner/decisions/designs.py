@@ -94,11 +94,8 @@ class LatinHypercube:
         """The next point that was not tested yet."""
         if self._is_complete(problem, pool, history) and history.measurements:
             return None
-        tested = {(problem.space.key(dict(c)), f) for c, f in history.tested()}
-        for position, fraction in latin_order(pool, problem.space.fractions, self.count or _BLOCK, seed):
-            if (problem.space.key(pool.configuration(position)), fraction) not in tested:
-                return Step(position, fraction)
-        return None
+        order = latin_order(pool, problem.space.fractions, self.count or _BLOCK, seed)
+        return _first_untested(problem, pool, history, order)
 
     def _is_complete(self, problem: Problem, pool: Pool, history: History) -> bool:
         ran = sum(outcome.failed is None for outcome in history.outcomes) + len(history.pending)
@@ -118,14 +115,10 @@ class RandomSearch:
 
     def next_step(self, problem: Problem, pool: Pool, history: History, seed: int) -> Step | None:
         """Nothing only when everything was tested."""
-        tested = {(problem.space.key(dict(c)), f) for c, f in history.tested()}
-        fractions = problem.space.fractions
-        order = np.random.default_rng([seed, 79, history.next_number]).permutation(pool.lasting * len(fractions))
-        for number in order.tolist():
-            position, fraction = number % pool.lasting, fractions[number // pool.lasting]
-            if (problem.space.key(pool.configuration(position)), fraction) not in tested:
-                return Step(position, fraction)
-        return None
+        fractions, count = problem.space.fractions, pool.lasting
+        order = np.random.default_rng([seed, 79, history.next_number]).permutation(count * len(fractions)).tolist()
+        steps = ((number % count, fractions[number // count]) for number in order)
+        return _first_untested(problem, pool, history, steps)
 
 
 @dataclass(frozen=True)
@@ -143,11 +136,16 @@ class CheapStart:
         ran = sum(outcome.failed is None for outcome in history.outcomes)
         if ran + len(history.pending) >= self.count and history.measurements:
             return None
-        tested = {(problem.space.key(dict(c)), f) for c, f in history.tested()}
-        for position in _cheap_order(pool, seed).tolist():
-            if (problem.space.key(pool.configuration(position)), fraction) not in tested:
-                return Step(position, fraction)
-        return None
+        steps = ((position, fraction) for position in _cheap_order(pool, seed).tolist())
+        return _first_untested(problem, pool, history, steps)
+
+
+def _first_untested(problem: Problem, pool: Pool, history: History, steps: Iterator[tuple[int, float]]) -> Step | None:
+    tested = {(problem.space.key(dict(configuration)), fraction) for configuration, fraction in history.tested()}
+    for position, fraction in steps:
+        if (problem.space.key(pool.configuration(position)), fraction) not in tested:
+            return Step(position, fraction)
+    return None
 
 
 def latin_order(pool: Pool, fractions: Sequence[float], block: int, seed: int) -> Iterator[tuple[int, float]]:

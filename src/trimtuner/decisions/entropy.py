@@ -17,7 +17,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from trimtuner.arrays import AnyFloats, Booleans, Floats
 from trimtuner.decisions.acquisition import Acquisition
-from trimtuner.decisions.incumbents import trust
+from trimtuner.decisions.incumbents import FEASIBLE_ENOUGH, trust
 from trimtuner.decisions.outlook import Outlook, quadrature
 from trimtuner.models.posterior import Prediction
 from trimtuner.problem.problem import Constraint
@@ -59,7 +59,7 @@ class InformationAboutBest(Acquisition):
 class ChanceIncumbentFeasible(Acquisition):
     """P(the incumbent after the trial meets every constraint), first line of Eq. 5."""
 
-    confidence: float = 0.9
+    confidence: float = FEASIBLE_ENOUGH
     roots: int = 1
 
     def score(self, outlook: Outlook) -> Floats:

@@ -27,10 +27,10 @@ class Filter(Protocol):
 
 @dataclass(frozen=True)
 class KeepAll:
-    """Every candidate."""
+    """Every candidate is worth the acquisition function."""
 
     def keep(self, outlook: Outlook, score_of: ScoreOf, generator: np.random.Generator) -> Positions:  # noqa: ARG002
-        """All of them."""
+        """The positions of all candidates."""
         return np.arange(len(outlook.candidates))
 
 
@@ -47,7 +47,7 @@ class ClimbAsEarned:
     times_cheapest: float = 4.0  # where the smallest fraction saves little, the next one must be in reach
 
     def keep(self, outlook: Outlook, score_of: ScoreOf, generator: np.random.Generator) -> Positions:  # noqa: ARG002
-        """Within either limit."""
+        """Candidates within either limit, the cheapest always."""
         cost = outlook.effort_at_most(CAUTION)
         limit = max(self.share * outlook.belief.spent, self.times_cheapest * float(cost.min()))
         return np.nonzero(cost <= limit)[0]
@@ -55,12 +55,12 @@ class ClimbAsEarned:
 
 @dataclass(frozen=True)
 class KeepRandom:
-    """A random share."""
+    """A random share of the candidates."""
 
     share: float
 
     def keep(self, outlook: Outlook, score_of: ScoreOf, generator: np.random.Generator) -> Positions:  # noqa: ARG002
-        """Drawn without replacement."""
+        """The share, drawn without replacement."""
         return np.sort(generator.permutation(len(outlook.candidates))[: _count(self.share, outlook)])
 
 

@@ -307,7 +307,7 @@ class _Density:
 
     @classmethod
     def of(cls, points: Floats, narrowest: float) -> _Density:
-        """Widths by Scott's rule."""
+        """The estimate from these points, with widths by Scott's rule."""
         count, dimension = points.shape
         return cls(points, np.maximum(points.std(axis=0) * count ** (-1.0 / (dimension + 4)), narrowest))
 

@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from trimtuner.arrays import Booleans, Floats
-from trimtuner.decisions.belief import Belief
+from trimtuner.decisions.belief import LIKELY, Belief
 from trimtuner.problem.history import Measurement
 from trimtuner.problem.problem import Problem
 
-_MORE_LIKELY_THAN_NOT = 0.5
+FEASIBLE_ENOUGH = 0.9  # P(feasible) from which on a target is fully trusted (TrimTuner)
 _BEYOND_DOUBT = 1.645  # deviations: better in 95 % of cases
 _MARGIN = 0.005  # a recommendation changes for more than this share of its worth
 
 
-class Incumbent(Protocol):
+class Incumbent(ABC):
     """A rule that names one target."""
 
+    @abstractmethod
     def choose(self, belief: Belief, previous: int | None = None) -> int:
         """The position of the target among the belief's targets; ``previous`` is the one recommended before."""
 
     def may_name(self, belief: Belief) -> Booleans:
-        """Which targets it could ever name, whatever the limits."""
+        """Which targets it could ever name, whatever the limits: unless it says otherwise, any."""
+        return np.ones(len(belief.targets), dtype=bool)
 
 
 @dataclass(frozen=True)
-class BestPredictedFeasible:
+class BestPredictedFeasible(Incumbent):
     """The highest predicted goal among targets whose P(feasible) is at least ``confidence`` (TrimTuner: 0.9).
 
     Below the confidence a target is not shut out but discounted in proportion. A cliff there would recommend the tamest
     configuration for good as long as every better one is a hair's breadth short of it.
     """
 
-    confidence: float = 0.9
+    confidence: float = FEASIBLE_ENOUGH
 
     def choose(self, belief: Belief, previous: int | None = None) -> int:
         """Ties go to the surer one, then to the first."""
@@ -43,26 +45,18 @@ class BestPredictedFeasible:
             belief, belief.worth_at_targets * trust(belief.feasible_at_targets, self.confidence), previous
         )
 
-    def may_name(self, belief: Belief) -> Booleans:
-        """Any."""
-        return _any(belief)
-
 
 @dataclass(frozen=True)
-class MostExpected:
+class MostExpected(Incumbent):
     """The highest predicted worth × P(feasible): a little doubt costs a little, and nothing hangs on a threshold."""
 
     def choose(self, belief: Belief, previous: int | None = None) -> int:
         """Ties go to the surer one, then to the first."""
         return _steady_best(belief, belief.worth_at_targets * belief.feasible_at_targets, previous)
 
-    def may_name(self, belief: Belief) -> Booleans:
-        """Any."""
-        return _any(belief)
-
 
 @dataclass(frozen=True)
-class BestMeasured:
+class BestMeasured(Incumbent):
     """The best that was itself measured within all limits; no forecast is recommended while there is one.
 
     Before that: the least infeasible one measured where the goal is meant; before any was measured there, the
@@ -86,12 +80,12 @@ class BestMeasured:
     def may_name(self, belief: Belief) -> Booleans:
         """What was measured where the goal is meant; before anything was, any."""
         if not belief.measured_targets:
-            return _any(belief)
+            return super().may_name(belief)
         return np.isin(np.arange(len(belief.targets)), list(belief.measured_targets))
 
 
 @dataclass(frozen=True)
-class BestPredictedOfTested:
+class BestPredictedOfTested(Incumbent):
     """The highest predicted goal among configurations tested at some fraction, whatever the limits (FABOLAS)."""
 
     def choose(self, belief: Belief, previous: int | None = None) -> int:
@@ -107,21 +101,13 @@ class BestPredictedOfTested:
 
 
 @dataclass(frozen=True)
-class BestPredicted:
+class BestPredicted(Incumbent):
     """The highest predicted goal, whatever the limits."""
 
     def choose(self, belief: Belief, previous: int | None = None) -> int:
         """Ties go to the first."""
         free = belief.without_constraints()
         return _steady_best(free, free.worth_at_targets * free.running_at_targets, previous)
-
-    def may_name(self, belief: Belief) -> Booleans:
-        """Any."""
-        return _any(belief)
-
-
-def _any(belief: Belief) -> Booleans:
-    return np.ones(len(belief.targets), dtype=bool)
 
 
 def _best_on_most_data(belief: Belief) -> int:
@@ -171,7 +157,7 @@ def _unless_proven(belief: Belief, challenger: int) -> int:
     if not proven or challenger in proven:
         return challenger
     best = max(proven, key=lambda target: mean[target])
-    if belief.feasible_at_targets[challenger] < _MORE_LIKELY_THAN_NOT:
+    if belief.feasible_at_targets[challenger] < LIKELY:
         return best
     return challenger if mean[challenger] - mean[best] >= _BEYOND_DOUBT * np.sqrt(variance[challenger]) else best
 

@@ -10,17 +10,54 @@ import numpy as np
 from trimtuner.arrays import Floats
 from trimtuner.decisions.belief import BILLED_TIME, Belief, Places, Quantity
 from trimtuner.decisions.failures import ChanceOfRunning
-from trimtuner.decisions.inheritance import Inheritance
 from trimtuner.errors import NoAnswer
-from trimtuner.models.inherited import Heir, Inherited, weight_of
+from trimtuner.models.inherited import Heir, Inherited, Legacy, weight_of
 from trimtuner.models.posterior import Mixture, Surrogate
 from trimtuner.models.targets import Logit, LogScale, Transform, transform_for
 from trimtuner.models.threads import one_thread
+from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import History, Measurement
 from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import COST, TIME, Problem
+from trimtuner.problem.space import Space
 
 TIME_GROWTH = 0.8  # time ~ fraction^0.8 before any evidence: most jobs have a fixed part, few grow faster than the data
+
+
+class Inheritance:
+    """An earlier study in the rows of a new space; each quantity is fitted when first asked for, and kept."""
+
+    def __init__(self, earlier: Earlier, space: Space) -> None:
+        self.earlier = earlier
+        self._translation = earlier.rows_in(space)
+        self._fitted: dict[tuple[str, type, float, Heir], Legacy | None] = {}
+
+    def __len__(self) -> int:
+        return len(self._translation.placed)
+
+    def of(self, metric: str, transform: Transform, growth: float, surrogate: Heir) -> Inherited | None:
+        """Its posterior of a metric on the new study's scale; nothing where it did not measure it."""
+        key = (metric, type(transform), growth, surrogate)
+        if key not in self._fitted:
+            self._fitted[key] = self._fit(metric, transform, growth, surrogate)
+        fitted = self._fitted[key]
+        if fitted is None:
+            return None
+        # A copy, so that what is remembered about a pool goes with the belief that asked.
+        return Inherited(fitted.afresh(), self._translation.columns, fitted.spread)
+
+    def values(self, metric: str) -> Floats | None:
+        """What it measured, as far as that can be placed; nothing where it did not measure the metric everywhere."""
+        return self.earlier.values(metric, self._translation.placed)
+
+    def _fit(self, metric: str, transform: Transform, growth: float, surrogate: Heir) -> Legacy | None:
+        values = self.values(metric)
+        targets = None if values is None else transform.forward(values)
+        if targets is None or not np.isfinite(targets).all():
+            return None
+        rows = self._translation.rows
+        departures = targets - growth * np.log(rows[:, -1])
+        return surrogate.fit_likeliest(rows, departures, transform.scale, np.random.default_rng(0))
 
 
 def learn(

@@ -92,6 +92,6 @@ class Lookahead(Acquisition):
         return self.gain.score(outlook).copy(), self.price.score(outlook).copy()
 
     def _allowed(self, outlook: Outlook) -> Booleans:
-        """Γ or Ω."""
+        """Γ, or Ω after imagined answers: which candidates a path may go through."""
         allowed = outlook.is_affordable
         return allowed & outlook.is_predicted_feasible if self.only_predicted_feasible else allowed

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from trimtuner.arrays import Booleans, Floats, Positions
-from trimtuner.decisions.belief import CAUTION, Belief, Places
+from trimtuner.decisions.belief import CAUTION, LIKELY, Belief, Places
 from trimtuner.models.posterior import Prediction
 from trimtuner.problem.problem import COST, TIME
 
@@ -40,7 +40,7 @@ class Scene:
         """Targets most likely to be feasible and better than the best one believed in, that one included."""
         feasible = self.belief.feasible_at_targets
         mean, variance = self.belief.goal_at_targets
-        believed = int(np.argmax(np.where(feasible >= min(0.5, feasible.max()), mean, -np.inf)))
+        believed = int(np.argmax(np.where(feasible >= min(LIKELY, feasible.max()), mean, -np.inf)))
         chance_better = ndtr((mean - mean[believed]) / np.sqrt(variance + variance[believed] + 1e-12))
         score = feasible * chance_better
         score[believed] = np.inf
@@ -137,7 +137,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ImaginedAnswer:
     """What a candidate is imagined to have answered, and how far that moved the others."""
 
     candidate: int  # of the scene
@@ -155,7 +155,7 @@ class Outlook:
     seed: tuple[int, ...]  # of the random numbers that samples are made of
     predictions: Mapping[str, Prediction]  # each quantity's model at each candidate, without noise and offsets
     chosen: Positions | None = None  # which of the scene's candidates these are; None: all
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[ImaginedAnswer, ...] = ()
     left: float = math.inf  # of the budget, USD (seconds where no price is known)
     confidence: float = CAUTION  # with which a trial must fit what is left
 
@@ -259,7 +259,7 @@ class Outlook:
     @property
     def is_predicted_feasible(self) -> Booleans:
         """Whether each candidate's predicted means comply with every constraint (Γ of the thesis's Algorithm 3)."""
-        complies = self.running >= 0.5
+        complies = self.running >= LIKELY
         for constraint in self.belief.problem.constraints:
             mean, limit = self.at_candidates(constraint.metric).mean, self.belief.transformed_limit(constraint)
             complies = complies & (mean <= limit if constraint.is_upper else mean >= limit)
@@ -319,7 +319,7 @@ class Outlook:
         """Of values at the scene's candidates, those at these."""
         return values if self.chosen is None else values[self.chosen]
 
-    def _answer_of(self, candidate: int, deviations: Mapping[str, float]) -> Answer:
+    def _answer_of(self, candidate: int, deviations: Mapping[str, float]) -> ImaginedAnswer:
         place = candidate if self.chosen is None else int(self.chosen[candidate])
         spreads, steps, answered = {}, {}, {}
         for name in self.scene.answered_names:
@@ -335,9 +335,9 @@ class Outlook:
             for metric, offset in self.scene.offsets.items()
             if (name := self.belief.quantity_name(metric)) in answered
         }
-        return Answer(place, deviations, spreads, steps, told)
+        return ImaginedAnswer(place, deviations, spreads, steps, told)
 
-    def _is_proven(self, answer: Answer) -> bool:
+    def _is_proven(self, answer: ImaginedAnswer) -> bool:
         """Whether an imagined answer is within all limits, where the goal is meant."""
         problem, limits = self.belief.problem, self.belief.transformed_limit
         return self.scene.candidates.fractions[answer.candidate] in problem.target_fractions and all(

@@ -15,10 +15,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from trimtuner.arrays import Booleans, Floats, Positions
-from trimtuner.decisions.belief import Belief
+from trimtuner.decisions.belief import LIKELY, Belief
 from trimtuner.problem.problem import COST, TIME
 
-LIKELY = 0.5  # more likely than not: what may be on the front runs and meets every limit with at least this chance
 CONFIDENCE = 0.95  # with which a forecast keeps to each of the figures that it is recommended by
 EVEN_CHANCES = 0.5  # forecasts at their medians: where a search looks for better
 _GOLDEN = (5**0.5 - 1) / 2

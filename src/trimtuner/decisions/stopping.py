@@ -9,14 +9,13 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from trimtuner.decisions.belief import LIKELY
 from trimtuner.decisions.improvement import ConstrainedImprovement
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.decisions.value import value_of_knowing_everything
 from trimtuner.errors import InputError
 from trimtuner.problem.history import History
 from trimtuner.problem.problem import COST, TIME, Problem, parse_quantity
-
-_MORE_LIKELY_THAN_NOT = 0.5
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class Never(Stop):
     """The search goes on until it is cut off, or until there is nothing left to test."""
 
     def reason(self, history: History, prospect: Prospect | None) -> str | None:  # noqa: ARG002
-        """None, ever."""
+        """None: there is never a reason."""
         return None
 
 
@@ -121,7 +120,7 @@ class AfterMoney(Stop):
         _require_positive("AfterMoney", self.usd, "an amount of USD")
 
     def reason(self, history: History, prospect: Prospect | None) -> str | None:  # noqa: ARG002
-        """What ended trials cost."""
+        """When what ended trials cost has reached it."""
         return f"{history.spent:.4g} of {self.usd:g} USD are spent" if history.spent >= self.usd else None
 
 
@@ -216,7 +215,7 @@ def gain_of_going_on(outlook: Outlook) -> float:
 
     A model that calls everything infeasible sees nothing to gain, but there is nothing yet to stop with either.
     """
-    if outlook.belief.feasible_at_targets.max() < _MORE_LIKELY_THAN_NOT:
+    if outlook.belief.feasible_at_targets.max() < LIKELY:
         return math.inf
     return value_of_knowing_everything(outlook)
 

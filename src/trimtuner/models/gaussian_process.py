@@ -18,7 +18,7 @@ from scipy.linalg.lapack import dpotri
 from trimtuner.arrays import Floats, Positions
 from trimtuner.models.inherited import Inherited, InheritedCovariance, OnInherited
 from trimtuner.models.kernels import Kernel, Prior
-from trimtuner.models.posterior import Conditioned, Memo, Mixture, Posterior, Prediction
+from trimtuner.models.posterior import Memo, Mixture, Posterior, Prediction
 from trimtuner.models.targets import spread_of
 
 _JITTER = 1e-8
@@ -46,7 +46,7 @@ class Evidence:
     def log_likelihood(self, theta: Floats) -> float:
         """log p(y | X, θ); minus infinity where K is not positive definite."""
         try:
-            factor = self._factor(self.kernel.matrix(theta[:-1], self.rows, self.rows), theta)
+            factor = _factor(self.kernel, theta, self.rows)
         except LinAlgError:
             return -math.inf
         return self._log_likelihood(factor, solve_triangular(factor, self.targets, lower=True))
@@ -55,7 +55,7 @@ class Evidence:
         """log p(y, θ | X) and its gradient, ½ tr((ααᵀ - K⁻¹) ∂K) less the prior's pull."""
         standardised = (theta - self.prior.mean) / self.prior.deviation
         try:
-            factor = self._factor(self.kernel.matrix(theta[:-1], self.rows, self.rows), theta)
+            factor = _factor(self.kernel, theta, self.rows)
         except LinAlgError:
             return -1e10, np.zeros_like(theta)
         whitened = solve_triangular(factor, self.targets, lower=True)
@@ -65,11 +65,6 @@ class Evidence:
         gradient = np.append(self.kernel.pull_back(theta[:-1], self.rows, weights), noise_gradient)
         value = self._log_likelihood(factor, whitened) - 0.5 * float(standardised @ standardised)
         return value, gradient - standardised / self.prior.deviation
-
-    def _factor(self, covariance: Floats, theta: Floats) -> Floats:
-        covariance[np.diag_indices_from(covariance)] += math.exp(2.0 * theta[-1]) + _JITTER
-        factor: Floats = cholesky(covariance, lower=True, check_finite=False)
-        return factor
 
     def _log_likelihood(self, factor: Floats, whitened: Floats) -> float:
         logarithms = float(np.log(np.diagonal(factor)).sum())
@@ -92,8 +87,7 @@ class GaussianProcess:
 
     def fit(self, rows: Floats, targets: Floats, scale: float | None, generator: np.random.Generator) -> Mixture:
         """Standardise, fit each kernel, keep those that the evidence does not rule out."""
-        fitted = self._fit(rows, targets, *_centre_and_spread(targets, scale), generator, self.kernels)
-        return _mixture(fitted.members, fitted.log_weights)
+        return self.fit_on((), rows, targets, scale, generator)
 
     def fit_likeliest(
         self, rows: Floats, targets: Floats, scale: float | None, generator: np.random.Generator
@@ -181,10 +175,7 @@ class ProcessPosterior:
 
     @cached_property
     def _factor(self) -> Floats:
-        covariance = self.kernel.matrix(self.theta[:-1], self.rows, self.rows)
-        covariance[np.diag_indices_from(covariance)] += math.exp(2.0 * self.theta[-1]) + _JITTER
-        factor: Floats = cholesky(covariance, lower=True, check_finite=False)
-        return factor
+        return _factor(self.kernel, self.theta, self.rows)
 
     @cached_property
     def _whitened(self) -> Floats:
@@ -203,10 +194,6 @@ class ProcessPosterior:
         prior = self.kernel.matrix(self.theta[:-1], rows, others)
         return self.spread**2 * (prior - self._explained(rows).T @ self._explained(others))
 
-    def condition(self, rows: Floats, answers: Floats) -> Conditioned:
-        """After imagined answers."""
-        return Conditioned(self, rows, answers)
-
     @cached_property
     def _memo(self) -> Memo:
         return Memo()
@@ -218,6 +205,14 @@ class ProcessPosterior:
         cross = self.kernel.matrix(self.theta[:-1], self.rows, rows)
         explained: Floats = solve_triangular(self._factor, cross, lower=True, check_finite=False)
         return explained
+
+
+def _factor(kernel: Kernel, theta: Floats, rows: Floats) -> Floats:
+    """L of K = L Lᵀ."""
+    covariance = kernel.matrix(theta[:-1], rows, rows)
+    covariance[np.diag_indices_from(covariance)] += math.exp(2.0 * theta[-1]) + _JITTER
+    factor: Floats = cholesky(covariance, lower=True, check_finite=False)
+    return factor
 
 
 def _inverse(factor: Floats) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 
 from trimtuner.arrays import Booleans, Floats
 from trimtuner.models.kernels import Kernel, Prior
-from trimtuner.models.posterior import Conditioned, Memo, Mixture, Posterior, Prediction
+from trimtuner.models.posterior import Memo, Mixture, Posterior, Prediction
 
 
 class Legacy(Posterior, Protocol):
@@ -59,7 +59,7 @@ class Inherited:
 
     @property
     def noise_variance(self) -> float:
-        """The earlier study's."""
+        """The noise that the earlier study met."""
         return self.posterior.noise_variance
 
     def predict(self, rows: Floats) -> Prediction:
@@ -67,12 +67,8 @@ class Inherited:
         return self.posterior.predict(self._seen(rows))
 
     def covariance(self, rows: Floats, others: Floats) -> Floats:
-        """C."""
+        """C at rows of the new study."""
         return self.posterior.covariance(self._seen(rows), self._seen(others))
-
-    def condition(self, rows: Floats, answers: Floats) -> Conditioned:
-        """After imagined answers."""
-        return Conditioned(self, rows, answers)
 
     @cached_property
     def _memo(self) -> Memo:
@@ -94,18 +90,18 @@ class InheritedCovariance(Kernel):
         return Prior(np.zeros(0), np.zeros(0))
 
     def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:  # noqa: ARG002
-        """C / spread²."""
+        """C / spread², the same whatever θ."""
         if others is not rows:
             return self.inherited.covariance(rows, others) / self.spread**2
         # A fit asks for the same matrix at every step.
         return self._memo.get(rows, lambda fresh: self.inherited.covariance(fresh, fresh) / self.spread**2)
 
     def diagonal(self, theta: Floats, rows: Floats) -> Floats:  # noqa: ARG002
-        """Its variance."""
+        """The earlier variance at each row, over spread²."""
         return self.inherited.predict(rows).variance / self.spread**2
 
     def pull_back(self, theta: Floats, rows: Floats, weights: Floats) -> Floats:  # noqa: ARG002
-        """No gradient."""
+        """An empty gradient: there is no θ to climb along."""
         return np.zeros(0)
 
     @cached_property
@@ -122,7 +118,7 @@ class OnInherited:
 
     @property
     def noise_variance(self) -> float:
-        """The difference's."""
+        """The noise that the new measurements show."""
         return self.difference.noise_variance
 
     def predict(self, rows: Floats) -> Prediction:
@@ -133,10 +129,6 @@ class OnInherited:
     def covariance(self, rows: Floats, others: Floats) -> Floats:
         """The difference's; its kernel has C in it."""
         return self.difference.covariance(rows, others)
-
-    def condition(self, rows: Floats, answers: Floats) -> Conditioned:
-        """After imagined answers."""
-        return Conditioned(self, rows, answers)
 
 
 def weight_of(mixture: Mixture, inherited: Inherited) -> float:

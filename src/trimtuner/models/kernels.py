@@ -68,7 +68,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def diagonal(self, theta: Floats, rows: Floats) -> Floats:
-        """Variance at each row."""
+        """The variance at each row: the diagonal of the matrix, without the rest."""
 
     @abstractmethod
     def pull_back(self, theta: Floats, rows: Floats, weights: Floats) -> Floats:
@@ -109,7 +109,7 @@ class Matern52(Kernel):
         return result
 
     def diagonal(self, theta: Floats, rows: Floats) -> Floats:  # noqa: ARG002
-        """One everywhere."""
+        """One: the variance is the same everywhere."""
         return np.ones(len(rows))
 
     def pull_back(self, theta: Floats, rows: Floats, weights: Floats) -> Floats:
@@ -134,7 +134,7 @@ class FractionKernel(Kernel):
         return Prior(np.array([math.log(self.level), 0.0, math.log(self.slope)]), np.array([0.7, self.slope, 0.7]))
 
     def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
-        """Φ L Lᵀ Φ'ᵀ."""
+        """Φ L Lᵀ Φ'ᵀ, the features weighed by Θ."""
         factor = _factor(theta)
         left = self._features(rows) @ factor
         right = left if others is rows else self._features(others) @ factor
@@ -142,7 +142,7 @@ class FractionKernel(Kernel):
         return result
 
     def diagonal(self, theta: Floats, rows: Floats) -> Floats:
-        """Squared length of φL."""
+        """The squared length of φL at each row."""
         return np.asarray(((self._features(rows) @ _factor(theta)) ** 2).sum(axis=1))
 
     def pull_back(self, theta: Floats, rows: Floats, weights: Floats) -> Floats:
@@ -168,7 +168,7 @@ class FractionWalk(Kernel):
     size: float = 0.5  # prior median of the deviation at a hundredth of the data
 
     def prior(self, column_count: int) -> Prior:  # noqa: ARG002
-        """About ``size``."""
+        """A size about ``size``, within a factor of two either way."""
         return Prior(np.array([math.log(self.size)]), np.array([0.7]))
 
     def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
@@ -176,11 +176,11 @@ class FractionWalk(Kernel):
         return np.asarray(math.exp(2.0 * theta[0]) * np.minimum.outer(_from_full(rows), _from_full(others)))
 
     def diagonal(self, theta: Floats, rows: Floats) -> Floats:
-        """size² u."""
+        """size² u: none at full data, and more the farther from it."""
         return math.exp(2.0 * theta[0]) * _from_full(rows)
 
     def pull_back(self, theta: Floats, rows: Floats, weights: Floats) -> Floats:
-        """∂k/∂log size = 2k."""
+        """∂k/∂log size = 2k, weighed and summed."""
         return np.array([2.0 * float((weights * self.matrix(theta, rows, rows)).sum())])
 
 
@@ -196,7 +196,7 @@ class OwnDeparture(Kernel):
     walk: float = 1.0  # prior median of what a hundredth of the data adds to it
 
     def prior(self, column_count: int) -> Prior:  # noqa: ARG002
-        """About ``size`` and ``walk``."""
+        """Deviations about ``size`` and ``walk``, within a factor of two."""
         return Prior(np.log([self.size, self.walk]), np.array([0.7, 0.7]))
 
     def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
@@ -214,11 +214,11 @@ class OwnDeparture(Kernel):
         return result
 
     def diagonal(self, theta: Floats, rows: Floats) -> Floats:
-        """size² + walk² u."""
+        """size² + walk² u at each row."""
         return math.exp(2.0 * theta[0]) + math.exp(2.0 * theta[1]) * _from_full(rows)
 
     def pull_back(self, theta: Floats, rows: Floats, weights: Floats) -> Floats:
-        """Twice each part."""
+        """Twice each part of the kernel, weighed and summed."""
         weighed, distance = weights * _closeness(rows, rows), _from_full(rows)
         steps = float((weighed * np.minimum.outer(distance, distance)).sum())
         return np.array([2.0 * math.exp(2.0 * theta[0]) * float(weighed.sum()), 2.0 * math.exp(2.0 * theta[1]) * steps])
@@ -232,11 +232,11 @@ class Product(Kernel):
     right: Kernel
 
     def prior(self, column_count: int) -> Prior:
-        """Both priors, left first."""
+        """The priors of both kernels, the left one's first."""
         return self.left.prior(column_count) + self.right.prior(column_count)
 
     def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
-        """K₁ ∘ K₂."""
+        """K₁ ∘ K₂, cell by cell."""
         one, two = _split(self.left, theta, rows)
         return self.left.matrix(one, rows, others) * self.right.matrix(two, rows, others)
 
@@ -262,11 +262,11 @@ class Sum(Kernel):
     right: Kernel
 
     def prior(self, column_count: int) -> Prior:
-        """Both priors, left first."""
+        """The priors of both kernels, the left one's first."""
         return self.left.prior(column_count) + self.right.prior(column_count)
 
     def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
-        """K₁ + K₂."""
+        """K₁ + K₂, cell by cell."""
         one, two = _split(self.left, theta, rows)
         return self.left.matrix(one, rows, others) + self.right.matrix(two, rows, others)
 

@@ -61,9 +61,6 @@ class Posterior(Protocol):
     def covariance(self, rows: Floats, others: Floats) -> Floats:
         """Covariance between each of ``rows`` and each of ``others``."""
 
-    def condition(self, rows: Floats, answers: Floats) -> Posterior:
-        """The posterior after imagining these answers at these rows; nothing is refitted."""
-
 
 class Surrogate(Protocol):
     """A way of learning: from rows and targets to a mixture of posteriors."""
@@ -74,7 +71,7 @@ class Surrogate(Protocol):
 
 @dataclass(frozen=True)
 class Conditioned:
-    """A Gaussian posterior after imagined answers: the standard conditioning formulas, whatever the model below."""
+    """A posterior after imagined answers: the standard conditioning formulas, whatever the model below; no refit."""
 
     base: Posterior
     rows: Floats
@@ -82,7 +79,7 @@ class Conditioned:
 
     @property
     def noise_variance(self) -> float:
-        """As before."""
+        """The noise of the model below: an imagined answer tells nothing of it."""
         return self.base.noise_variance
 
     @cached_property
@@ -107,10 +104,6 @@ class Conditioned:
         explained: Floats = gain @ self.base.covariance(self.rows, others)
         return self.base.covariance(rows, others) - explained
 
-    def condition(self, rows: Floats, answers: Floats) -> Conditioned:
-        """One conditioning over both sets of answers, so that nothing nests deeper and deeper."""
-        return Conditioned(self.base, np.vstack([self.rows, rows]), np.concatenate([self.answers, answers]))
-
 
 @dataclass(frozen=True)
 class Mixture:
@@ -121,12 +114,12 @@ class Mixture:
 
     @property
     def noise_variance(self) -> float:
-        """The members' mean."""
+        """The mean of the members' noise, by their weights."""
         return float(self.weights @ [member.noise_variance for member in self.members])
 
     @one_thread
     def predict(self, rows: Floats) -> Prediction:
-        """Moments of the mixture."""
+        """Mean and variance of the mixture, the members' disagreement included."""
         predictions = [member.predict(rows) for member in self.members]
         means = np.array([prediction.mean for prediction in predictions])
         variances = np.array([prediction.variance for prediction in predictions])
@@ -145,5 +138,5 @@ class Mixture:
         return between
 
     def condition(self, rows: Floats, answers: Floats) -> Mixture:
-        """Each member conditioned; weights stay, for an imagined answer is no evidence between members."""
-        return Mixture(self.weights, [member.condition(rows, answers) for member in self.members])
+        """The same after imagined answers; weights stay, for an imagined answer is no evidence between members."""
+        return Mixture(self.weights, [Conditioned(member, rows, answers) for member in self.members])

@@ -23,7 +23,7 @@ class Transform(Protocol):
         """Values to the model's scale."""
 
     def inverse(self, latent: Floats) -> Floats:
-        """Back again."""
+        """From the model's scale back to values."""
 
     def expectation(self, mean: Floats, variance: Floats) -> Floats:
         """The expected value when the transformed value is Gaussian."""
@@ -35,15 +35,15 @@ class Identity:
     scale: float | None = None
 
     def forward(self, values: Floats) -> Floats:
-        """Unchanged."""
+        """The values as they are."""
         return np.asarray(values, dtype=float)
 
     def inverse(self, latent: Floats) -> Floats:
-        """Unchanged."""
+        """The values as they were."""
         return latent
 
     def expectation(self, mean: Floats, variance: Floats) -> Floats:  # noqa: ARG002
-        """The mean."""
+        """The mean itself, whatever the variance."""
         return mean
 
 
@@ -78,7 +78,7 @@ class Logit:
         return np.where(shares > 1.0, np.inf, np.where(shares < 0.0, -np.inf, inside))
 
     def inverse(self, latent: Floats) -> Floats:
-        """Back to a share."""
+        """The share that has these log odds."""
         return np.asarray(np.clip((expit(latent) - _EDGE) / (1.0 - 2.0 * _EDGE), 0.0, 1.0))
 
     def expectation(self, mean: Floats, variance: Floats) -> Floats:

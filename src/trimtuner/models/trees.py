@@ -19,7 +19,7 @@ import numpy as np
 from trimtuner.arrays import Floats, Positions
 from trimtuner.models.forest import Forest, grow
 from trimtuner.models.kernels import Basis, log_basis
-from trimtuner.models.posterior import Conditioned, Memo, Mixture, Prediction
+from trimtuner.models.posterior import Memo, Mixture, Prediction
 from trimtuner.models.targets import spread_of
 
 _SLOPE_RIDGE = 0.02  # a line over the fraction needs some spread of fractions within a configuration
@@ -79,10 +79,6 @@ class TreesPosterior:
         own = np.outer(level, other_level) + np.outer(growth, other_growth)
         at_one_row = same & (rows[:, -1][:, None] == others[:, -1])
         return shared + np.where(same, own, 0.0) + np.where(at_one_row, self._floor, 0.0)
-
-    def condition(self, rows: Floats, answers: Floats) -> Conditioned:
-        """After imagined answers; the trees are not grown again."""
-        return Conditioned(self, rows, answers)
 
     @property
     def _floor(self) -> float:

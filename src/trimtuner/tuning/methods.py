@@ -45,7 +45,7 @@ class Method:
 
 
 def split_text(text: str) -> tuple[str, dict[str, str]]:
-    """``name:key=value,key=value`` in its parts."""
+    """The name and the options of a text such as ``name:key=value,key=value``."""
     name, _, rest = text.partition(":")
     options: dict[str, str] = {}
     for part in rest.split(",") if rest else ():

@@ -85,7 +85,7 @@ class Front(Sequence[Recommendation]):
         return "\n".join("  ".join(cell.ljust(10) for cell in line).rstrip() for line in (heads, *self._lines()))
 
     def _repr_html_(self) -> str:
-        """For a notebook."""
+        """The front as a table, for a notebook."""
         heads = (self.price_metric, self.quality_metric, "", "", "configuration")
         head = "".join(f"<th>{escape(one)}</th>" for one in heads)
         body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in self._lines())

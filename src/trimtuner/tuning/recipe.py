@@ -11,12 +11,11 @@ from types import FunctionType
 from typing import TypeAlias, TypedDict, Unpack
 
 from trimtuner.decisions.acquisition import Acquisition
-from trimtuner.decisions.belief import Belief
+from trimtuner.decisions.belief import CAUTION, Belief
 from trimtuner.decisions.designs import Design
 from trimtuner.decisions.filters import Filter, KeepAll
 from trimtuner.decisions.incumbents import Incumbent
-from trimtuner.decisions.inheritance import Inheritance
-from trimtuner.decisions.learning import expect, learn
+from trimtuner.decisions.learning import Inheritance, expect, learn
 from trimtuner.decisions.stopping import Never, Stop
 from trimtuner.errors import InputError
 from trimtuner.models.inherited import Heir
@@ -69,7 +68,7 @@ class Recipe:
     tests: WhereTested = WhereTested.ANYWHERE
     takes_snapshots: bool = False  # also after the design, where the space offers them
     quality_growth: float = 0.0  # that accuracy is expected to have with the data before any evidence; see learn
-    confidence: float = 0.9  # with which a trial must fit what is left of the budget
+    confidence: float = CAUTION  # with which a trial must fit what is left of the budget
     stop: Stop = field(default_factory=Never)
     needs: tuple[Need, ...] = ()
     earlier: tuple[Inheritance, ...] = ()  # studies to learn from, besides the history
@@ -148,11 +147,11 @@ def _plain(value: object, where: str) -> object:
     if isinstance(value, tuple | list):
         return [_plain(one, f"{where}[{number}]") for number, one in enumerate(value)]
     if isinstance(value, Mapping):
-        pairs = sorted(value.items(), key=lambda pair: str(pair[0]))
+        pairs = sorted(value.items(), key=lambda pair: repr(pair[0]))
         return {"mapping": [[_plain(key, where), _plain(one, f"{where}[{key!r}]")] for key, one in pairs]}
     if is_dataclass(value) and not isinstance(value, type):
-        constants = {one.name: _plain(getattr(value, one.name), f"{where}.{one.name}") for one in fields(value)}
-        return {_name_of(type(value)): constants}
+        told = [one.name for one in fields(value) if one.compare]  # what tells it from others of its kind
+        return {_name_of(type(value)): {name: _plain(getattr(value, name), f"{where}.{name}") for name in told}}
     if isinstance(value, FunctionType) and "<" not in value.__qualname__:
         return {"function": _name_of(value)}
     if isinstance(value, FunctionType):

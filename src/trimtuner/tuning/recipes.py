@@ -80,7 +80,7 @@ TRIMTUNER_GP = Recipe(
     design=AcrossFractions(),
     filter=HighestConstrainedAccuracy(0.10),
     acquisition=INFORMATION / ExpectedCost(),
-    incumbent=BestPredictedFeasible(0.90),
+    incumbent=BestPredictedFeasible(),
 )
 TRIMTUNER_DT = TRIMTUNER_GP.but(surrogate=BaggedTrees())
 # When no single trial can change the recommendation: the best hope on all of the data, if it can be afforded yet.
@@ -149,13 +149,13 @@ def trimtuner(horizon: int = 0) -> Recipe:
 
 
 def trimtuner_gp(filter: FilterName = "cea", beta: float = 0.10, horizon: int = 0) -> Recipe:  # noqa: A002
-    """TrimTuner with Gaussian processes."""
+    """The TrimTuner paper's method with Gaussian processes."""
     recipe = TRIMTUNER_GP.but(filter=_filter_named(filter, beta))
     return recipe if horizon == 0 else recipe.but(acquisition=_lookahead(INFORMATION, horizon))
 
 
 def trimtuner_dt(filter: FilterName = "cea", beta: float = 0.10, horizon: int = 0) -> Recipe:  # noqa: A002
-    """TrimTuner with bagged trees."""
+    """The TrimTuner paper's method with bagged trees."""
     return trimtuner_gp(filter, beta, horizon).but(surrogate=TRIMTUNER_DT.surrogate)
 
 
@@ -221,7 +221,7 @@ def eic(initial: int = 4) -> Recipe:
         surrogate=FULL_DATA_PROCESS,
         design=LatinHypercube(_at_least("initial", initial, 1)),
         acquisition=ConstrainedImprovement(),
-        incumbent=BestPredictedFeasible(0.90),
+        incumbent=BestPredictedFeasible(),
         tests=WhereTested.FULL,
     )
 
@@ -232,7 +232,7 @@ def eic_usd(initial: int = 4) -> Recipe:
 
 
 def ei(initial: int = 4, ignore_constraints: bool = False) -> Recipe:
-    """Plain expected improvement."""
+    """Expected improvement alone, whatever the limits and the price."""
     return eic(initial).but(
         acquisition=RegardlessOfLimits(ConstrainedImprovement()),
         incumbent=BestPredicted(),

@@ -8,7 +8,7 @@ from html import escape
 
 import numpy as np
 
-from trimtuner.decisions.belief import Belief
+from trimtuner.decisions.belief import LIKELY, Belief
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME
 
@@ -33,7 +33,7 @@ class Estimate(float):
 
     @property
     def mean(self) -> float:
-        """The expected value."""
+        """The expected value, a plain number."""
         return float(self)
 
     def __repr__(self) -> str:
@@ -57,7 +57,7 @@ class Recommendation:
     @property
     def is_feasible(self) -> bool:
         """Whether it more likely than not meets every constraint; if not, it is the least infeasible one known."""
-        return self.chance_feasible >= 0.5
+        return self.chance_feasible >= LIKELY
 
     def __getattr__(self, name: str) -> Estimate:
         estimates = self.__dict__.get("estimates", {})
@@ -68,7 +68,7 @@ class Recommendation:
         raise AttributeError(f"a recommendation has no {name!r}; its estimates are {known}")
 
     def _repr_html_(self) -> str:
-        """For a notebook."""
+        """The recommendation as a table, for a notebook."""
         word = "measured" if self.is_measured else "predicted"
         rows = [(name, str(value)) for name, value in self.config.items()]
         rows.append(("share of the data", f"{self.fraction:.3g}"))

@@ -175,14 +175,20 @@ def _untested(recipe: Recipe, problem: Problem, pool: Pool, history: History) ->
     return everywhere.at(np.nonzero(is_open)[0])
 
 
+def money_left(budget: float, history: History, reserved: float) -> float:
+    """USD of the budget that a next trial may cost, when so much is reserved for those under way."""
+    return budget - history.spent - reserved
+
+
 def _worst_case_fits(problem: Problem, pool: Pool, history: History, positions: Positions) -> Booleans:
     """Whether what is left of the budget covers each configuration's worst case, those of pending trials reserved."""
     prices, limit = pool.prices_per_hour, problem.trial_limit
     if problem.budget is None or limit is None or prices is None:
         return np.ones(len(positions), dtype=bool)
+    worst = prices * limit / 3600.0
     pending = [pool.position(trial.config) for trial in history.pending]
-    left = problem.budget - history.spent - float(prices[pending].sum()) * limit / 3600.0
-    return np.asarray(prices[positions] * limit / 3600.0 <= left + _ROUNDING * problem.budget)
+    left = money_left(problem.budget, history, float(worst[pending].sum()))
+    return np.asarray(worst[positions] <= left + _ROUNDING * problem.budget)
 
 
 def _within_worst_case(candidates: Places, problem: Problem, history: History) -> Places:
@@ -201,7 +207,7 @@ def _affordable(recipe: Recipe, belief: Belief, candidates: Places, history: His
     budget = belief.problem.budget
     if budget is None:
         return outlook
-    left = budget - history.spent - _pending_cost(belief, history)
+    left = money_left(budget, history, _pending_cost(belief, history))
     outlook = replace(outlook, left=left)
     if belief.problem.trial_limit is not None and belief.pool.prices_per_hour is not None:
         # Every candidate's worst case fits; forecasts only tell a lookahead how far the money will go.

@@ -13,8 +13,8 @@ from zlib import crc32
 import numpy as np
 
 from trimtuner.arrays import Floats, Positions
+from trimtuner.decisions.belief import LIKELY as FEASIBLE
 from trimtuner.decisions.belief import Belief
-from trimtuner.decisions.pareto import LIKELY as FEASIBLE
 from trimtuner.decisions.pareto import Outline, kept_values
 from trimtuner.problem.expressions import Value
 from trimtuner.state import StudyState
