@@ -393,6 +393,21 @@ def supervisors_in(folder: Path) -> list[int]:
     return [pid for pid in found if "supervising.supervisor" in Path(f"/proc/{pid}/cmdline").read_text()]
 
 
+@pytest.mark.parametrize("word", processes.SUPERVISOR_WORDS)
+def test_a_supervisor_is_known_by_its_arguments_also_one_of_the_version_before(word: str) -> None:
+    """Its environment is closed, as its memory is, to all but root."""
+    does = "print(flush=True); import time; time.sleep(600)"
+    words = [sys.executable, "-S", "-c", does, word, "/nowhere/study/3-1", "5"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        started.stdout.readline()  # until it is itself, and no longer a copy of this process
+        process = processes.read_process(started.pid)
+        assert process is not None
+        found = processes._read_supervisor_tags(process)
+        started.kill()
+    assert found == processes.TaggedProcess(process, "study", 3, 1, "/nowhere/study/3-1", ())
+
+
 def test_an_attempt_that_is_being_started_is_not_lost(engine: LocalEngine, tmp_path: Path) -> None:
     folder = prepare_unbegun(launch(tmp_path, "leave", "0"))
     with files.start_lock(folder):
