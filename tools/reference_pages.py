@@ -18,8 +18,9 @@ from typing import Protocol, get_args, get_type_hints
 
 from typer.main import get_command
 
-from trimtuner.commands.cli import EXIT_BAD_INPUT, EXIT_NO_ANSWER, app
+from trimtuner.commands.cli import app
 from trimtuner.commands.running import EXIT_INTERRUPTED
+from trimtuner.commands.verbs.shared import EXIT_BAD_INPUT, EXIT_NO_ANSWER
 from trimtuner.engines.known import ENGINES
 from trimtuner.jobs.engine_section import EngineChoice, keys_of_engine
 from trimtuner.jobs.schema import job_schema
