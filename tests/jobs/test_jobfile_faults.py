@@ -283,6 +283,8 @@ def test_the_base_of_these_tests_has_no_fault(tmp_path):
         ("storage: faulty.db", "storage: postgresql://user:p@hunter2@host/db", 54, r"storage: .*an @ too many"),
         ("storage: faulty.db", "storage: postgresql://user:hunter2", 54, r"no address of a database"),
         ("storage: faulty.db", "storage: job.yaml", 54, r"a file of its own"),
+        ("storage: faulty.db", f"storage: {'x' * 300}.db", 54, r"storage: a path of more than 4000 bytes, or 240"),
+        ("storage: faulty.db", f"storage: {'xyz/' * 1000}a.db", 54, r"storage: a path of more than 4000 bytes"),
     ],
 )
 def test_a_fault_is_told_with_its_line_and_what_to_write(tmp_path, old, new, line, text):

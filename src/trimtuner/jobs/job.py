@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from trimtuner.records import Address
 from trimtuner.records.addresses import DATABASES
 
 GIB = 2**30
+_LONGEST_NAME, _LONGEST_PATH = 240, 4000  # bytes; Linux has 255 and 4096, and beside a record stand longer names
 
 
 def _storage(field: Field) -> Path | Address:
@@ -39,6 +41,8 @@ def _storage(field: Field) -> Path | Address:
     storage = field.folder / found
     if not found or storage == field.faults.path or storage.name in ("", ".", ".."):
         raise field.fault("it must be the path of a file of its own, such as mnist.db")
+    if len(os.fsencode(storage)) > _LONGEST_PATH or any(len(os.fsencode(one)) > _LONGEST_NAME for one in storage.parts):
+        raise field.fault(f"a path of more than {_LONGEST_PATH} bytes, or {_LONGEST_NAME} in one name; shorten it")
     return storage
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlalchemy import ColumnElement, Connection, Table, bindparam, inspect, select, true, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from trimtuner.records.change import CHAINED, FIRST_DIGEST, SEALED, digest_of, event_digest, row_digest
+from trimtuner.records.change import CHAINED, FIRST_DIGEST, SEALED, digest_of, row_digest
 from trimtuner.records.errors import DamagedRecord
 from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, PLACES, SCHEMA, STUDIES, TRIALS
 
@@ -33,11 +33,10 @@ def seal_everything(connection: Connection) -> None:
     entries = _entries(connection, None)
     digests: dict[object, str] = {}
     events = []
-    for event in connection.execute(select(EVENTS).order_by(EVENTS.c.study, EVENTS.c.sequence)).all():
-        row = dict(event._mapping)
-        moved = entries.get((event.study, event.sequence), [])
-        digests[event.study] = event_digest(digests.get(event.study, FIRST_DIGEST), row, moved)
-        events.append({**row, "digest": digests[event.study]})
+    for row in connection.execute(select(*CHAINED[EVENTS]).order_by(EVENTS.c.study, EVENTS.c.sequence)).all():
+        before, moved = digests.get(row.study, FIRST_DIGEST), entries.get((row.study, row.sequence), [])
+        digests[row.study] = digest_of([before, tuple(row), moved])
+        events.append({**row._mapping, "digest": digests[row.study]})
     _write_digests(connection, EVENTS, events)
 
 
@@ -82,9 +81,8 @@ def _faults_in_chains(connection: Connection, study: int | None) -> Iterator[str
     entries = _entries(connection, study)
     reached: dict[object, tuple[object, str]] = {}
     for row in connection.execute(events.order_by(EVENTS.c.study, EVENTS.c.sequence)).all():
-        event: Mapping[str, object] = row._mapping  # type: ignore[assignment]
         _, before = reached.get(row.study, (0, FIRST_DIGEST))
-        if event_digest(before, event, entries.pop((row.study, row.sequence), [])) != row.digest:
+        if digest_of([before, row[:-1], entries.pop((row.study, row.sequence), [])]) != row.digest:
             yield f"{EVENTS.name}: event {row.sequence} or the money that moved with it {_NOT_AS_WRITTEN}"
         reached[row.study] = (row.sequence, row.digest)  # by its own word: what follows is judged by itself
     for _, sequence in entries:
@@ -100,12 +98,12 @@ def _is_of(table: Table, study: int | None) -> ColumnElement[bool]:
     return true() if study is None else table.c.study == study
 
 
-def _entries(connection: Connection, study: int | None) -> dict[tuple[object, object], list[Mapping[str, object]]]:
-    """What the ledger has, by study and change."""
-    found: dict[tuple[object, object], list[Mapping[str, object]]] = {}
-    query = select(LEDGER).order_by(LEDGER.c.study, LEDGER.c.sequence, LEDGER.c.kind)
+def _entries(connection: Connection, study: int | None) -> dict[tuple[object, object], list[tuple[object, ...]]]:
+    """What the ledger has, by study and change, as it is in the chain."""
+    found: dict[tuple[object, object], list[tuple[object, ...]]] = {}
+    query = select(*CHAINED[LEDGER]).order_by(LEDGER.c.study, LEDGER.c.sequence, LEDGER.c.kind)
     for row in connection.execute(query.where(_is_of(LEDGER, study))).all():
-        found.setdefault((row.study, row.sequence), []).append(row._mapping)  # type: ignore[arg-type]
+        found.setdefault((row.study, row.sequence), []).append(tuple(row))
     return found
 
 
