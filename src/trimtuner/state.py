@@ -133,7 +133,7 @@ class StudyState:
 
     @cached_property
     def recommendation(self) -> Recommendation | None:
-        """What is recommended."""
+        """What is recommended by now; nothing where ``why_no_model`` says why."""
         if self.belief is None or self.recommended_target is None:
             return None
         return recommendation_from(self.belief, self.recommended_target)

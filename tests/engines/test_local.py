@@ -341,6 +341,39 @@ def test_what_may_have_run_and_runs_for_another_folder_is_watched_there_and_not_
     assert pids_of(job, 1) == pids
 
 
+def test_what_a_driver_that_is_gone_ran_below_another_folder_is_told_from_there(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    job = launch(tmp_path, "leave", "0")
+    handle = engine.start(job)
+    wait_until_ended(engine, handle)
+    other = replace(job, folder=tmp_path / "another", may_have_run=True, begun_below=job.folder.resolve())
+    assert LocalEngine(SECRET).start(other) == handle
+    assert (job.working_directory / "notes").read_text() == "run\n"
+
+
+def test_what_may_have_run_below_a_folder_that_is_not_of_this_machine_is_lost_and_not_started(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    job = launch(tmp_path, "leave", "0")
+    handle = engine.start(replace(job, may_have_run=True, begun_below=tmp_path / "of another machine"))
+    end = engine.poll(handle).end
+    assert end is not None
+    assert end.kind == LOST
+    assert not (job.working_directory / "notes").exists()
+
+
+def test_what_never_began_below_another_folder_of_this_machine_is_begun_there(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    job = launch(tmp_path, "leave", "0")
+    prepare_unbegun(job)
+    here = replace(job, folder=tmp_path / "here", may_have_run=True, begun_below=job.folder.resolve())
+    handle = engine.start(here)
+    wait_until_ended(engine, handle)
+    assert (job.working_directory / "notes").read_text() == "run\n"
+
+
 def test_a_process_with_forged_tags_is_not_taken_for_what_may_have_run(engine: LocalEngine, tmp_path: Path) -> None:
     job = launch(tmp_path, "leave", "0")
     tags = {processes.STUDY: job.study, processes.TRIAL: "1", processes.ATTEMPT: "1"}

@@ -68,6 +68,7 @@ class Launch:
     fraction: float = 1.0  # at which share of the data, reporting which smaller ones on the way: for engines that
     snapshots: tuple[float, ...] = ()  # play a job instead of running it
     may_have_run: bool = False  # a driver that is gone may have started it, and not come to write that down
+    begun_below: Path | None = None  # where that driver had its folder of the study, which may be of another machine
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,7 @@ class JobStudy:
         return self.job.engine.settings.engine(self.folder, record.secret)
 
     def driver(self, listener: Listener) -> Driver:
-        """What runs it."""
+        """What runs its trials on its engine, and tells the listener what happens."""
         study, memory = self.open_to_run()
         return Driver(
             study,

@@ -20,7 +20,7 @@ Migration: TypeAlias = Callable[[Connection], None]
 
 
 def make_first_tables(connection: Connection) -> None:
-    """Version 1."""
+    """Version 1: studies, trials and their attempts, the ledger, and what happened."""
     for statement in _VERSION_1:
         connection.exec_driver_sql(statement)
 

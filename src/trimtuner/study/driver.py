@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeAlias
 
 from trimtuner.engines.protocol import EXIT, LOST, AttemptState, End, Engine, EngineTrouble, Launch
@@ -23,6 +24,7 @@ from trimtuner.study.study import Study, forgotten_text
 
 LaunchOf: TypeAlias = Callable[[str, Trial, int], Launch]  # study, trial, attempt
 
+_WORKS_BELOW = "works below"  # a run, before its first start: which owner it is, and where it keeps attempts
 _PAUSE = 0.1  # seconds between looks at the running trials
 _LOOK_FOR_ABANDONED = 10.0  # seconds between looks for trials of processes that died
 _PATIENCE_WITH_TROUBLE = 900.0  # seconds: time to renew a credential, or for a network to come back
@@ -52,6 +54,7 @@ class _Watched:
     since: float
     seen_seconds: float = 0.0  # that an earlier watcher saw it run, or may have
     may_have_run: bool = False  # that watcher did not come to say whether it was started
+    begun_below: Path | None = None  # nor where, but it had its folder there
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class Driver:
         self._last_look = self._last_beat = 0.0
         self._trouble = _Trouble()
         self._has_worked = False  # whether the engine ever did as asked
+        self._has_said_where = False
         self._faults = 0  # of the command, in this run
 
     @property
@@ -171,7 +175,12 @@ class Driver:
             return
         self._listener(Happening("adopted", one.trial, one.attempt))
         if one.handle is None:
-            self._start(_Watched(one.trial, one.attempt, None, time.time(), seen_seconds, may_have_run=True))
+            begun_below = self._folder_of(one.owner)
+            self._start(
+                _Watched(
+                    one.trial, one.attempt, None, time.time(), seen_seconds, may_have_run=True, begun_below=begun_below
+                )
+            )
             return
         launch = self._launch_of(self.record.id, one.trial, one.attempt)
         handle = self._engine.take_over(launch, one.handle)
@@ -200,7 +209,8 @@ class Driver:
         """Have it started; engines start an attempt once, however often they are asked to. Whether it worked."""
         launch = self._launch_of(self.record.id, one.trial, one.attempt)
         try:
-            one.handle = self._engine.start(replace(launch, may_have_run=one.may_have_run))
+            self._say_where(launch)
+            one.handle = self._engine.start(replace(launch, may_have_run=one.may_have_run, begun_below=one.begun_below))
         except EngineTrouble as trouble:
             self._bear(one, trouble)
             return False
@@ -208,6 +218,19 @@ class Driver:
         self.record.started(one.trial.number, one.attempt, one.handle)
         self._listener(Happening("started", one.trial, one.attempt))
         return True
+
+    def _say_where(self, launch: Launch) -> None:
+        """Before anything starts: should we be gone before a start is written down, it is looked for there."""
+        if not self._has_said_where:
+            self.record.log_event(
+                _WORKS_BELOW, {"owner": self._memory.owner.id, "folder": str(launch.folder.resolve())}
+            )
+            self._has_said_where = True
+
+    def _folder_of(self, owner: str) -> Path | None:
+        """Where a process of before kept the study's attempts, if it ever came to start one."""
+        said = [event.detail for event in self.record.events() if event.kind == _WORKS_BELOW]
+        return next((Path(str(one["folder"])) for one in said if one["owner"] == owner), None)
 
     def _collect(self) -> bool:
         """Tell the record of every trial that has ended; whether there was one."""

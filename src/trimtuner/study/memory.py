@@ -35,7 +35,7 @@ class Memory(Protocol):
         """Write down how a trial ended."""
 
     def forget(self, numbers: Sequence[int]) -> None:
-        """Take failures back."""
+        """Take failed trials back by their numbers: all of them, or none and an error."""
 
     def signs_of_life(self) -> AbstractContextManager[None]:
         """While trials run in this process."""
@@ -51,11 +51,11 @@ class InMemory:
         self._history = History()
 
     def history(self) -> History:
-        """As it is."""
+        """The value that this process holds now."""
         return self._history
 
     def replace(self, history: History) -> None:
-        """Any history will do."""
+        """Take any other history instead."""
         with _changing:
             self._history = history
 
@@ -68,14 +68,14 @@ class InMemory:
         return True
 
     def tell(self, outcome: Outcome) -> None:
-        """At once, and once."""
+        """Put the outcome of a trial under way into the history; one that was told already is refused."""
         with _changing:
             if all(trial.number != outcome.trial.number for trial in self._history.pending):
                 raise NotOpen(f"trial {outcome.trial.number} was told already; a trial is told once")
             self._history = self._history.with_told(outcome)
 
     def forget(self, numbers: Sequence[int]) -> None:
-        """All or none."""
+        """Take failed trials back, all of them or none."""
         history = self._history
         for number in numbers:
             history = history.with_forgotten(number)
@@ -83,7 +83,7 @@ class InMemory:
 
     @contextmanager
     def signs_of_life(self) -> Iterator[None]:
-        """Nobody watches."""
+        """Nothing: a study in memory ends with its process, so nobody asks whether that still lives."""
         yield
 
 
@@ -128,7 +128,7 @@ class Recorded:
         self.record.finish(outcome, attempt, max(outcome.cost - self.record.charged(number), 0.0))
 
     def forget(self, numbers: Sequence[int]) -> None:
-        """All or none."""
+        """Take failed trials back, all of them or none."""
         self.record.forget(numbers)
 
     @contextmanager

@@ -118,7 +118,7 @@ class Study:
 
     @property
     def spent(self) -> float:
-        """USD charged so far."""
+        """USD that the trials which have ended were charged."""
         return self.history.spent
 
     def ask(self) -> Trial:

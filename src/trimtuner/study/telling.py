@@ -137,7 +137,7 @@ def signs() -> Signs:
 
 
 def money_line(state: StudyState) -> str:
-    """Spent, reserved and left."""
+    """What is spent, reserved and left, in one line."""
     return money_words(spend(state))
 
 

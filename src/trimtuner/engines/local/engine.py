@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from trimtuner.engines.protocol import AttemptState, EngineTrouble, Found, Launch
@@ -50,6 +51,10 @@ class LocalEngine:
         One that may have run is looked for among all that runs here: another driver may have another folder.
         """
         check_launch(launch)
+        if launch.begun_below is not None:  # as that driver would have, if it were still there
+            launch = replace(launch, folder=launch.begun_below)
+            if not launch.folder.is_dir():  # of another machine, or removed
+                return str(_folder_of(launch))
         elsewhere = self._where_it_runs(launch) if launch.may_have_run else None
         if elsewhere is not None:
             return elsewhere
