@@ -21,7 +21,7 @@ from importlib import import_module
 from pathlib import Path
 
 _PREPARED = (
-    "trimtuner.commands.cli",
+    "trimtuner.cli",
     "trimtuner.jobs.validation",
     "trimtuner.study.explaining",
     "trimtuner.commands.report",
@@ -114,6 +114,6 @@ def _received(connection: socket.socket, size: int) -> bytes:
 
 if __name__ == "__main__":
     serve(sys.argv[1])
-    from trimtuner.commands.cli import main
+    from trimtuner.cli import main
 
     main()

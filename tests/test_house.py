@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import json
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+import trimtuner as tt
+from trimtuner.commands.methods import text_of_methods
 from trimtuner.engines.known import ENGINES
+from trimtuner.tuning.recipes import METHODS
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "trimtuner"
+MOST_CROSSED, MOST_CROSSED_WITH_RECORD = 20, 28  # files that one must know to follow an ask
 
 # Where a word is the name of an engine and of something else, and the other is meant.
 _PROVIDERS = "a cloud provider, whose catalog of prices has the name of the engine that rents there"
@@ -106,3 +116,109 @@ def test_a_new_engine_is_read_described_and_checked_from_its_class_and_its_line_
     assert "#engine-queue-partition " in told["page"]
     assert "Whose turn it is. Default: `batch`. Such as `night`." in told["page"]
     assert told["checks"] == ["night takes 3 at once"]
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    """Every module of the package, by its path."""
+    for module in sorted(PACKAGE.rglob("*.py")):
+        yield str(module.relative_to(PACKAGE)), ast.parse(module.read_text())
+
+
+def test_a_class_name_means_one_thing():
+    names = Counter(node.name for _, tree in modules() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_what_is_public_says_what_one_gets():
+    """A docstring of a few words repeats the name."""
+    short = [
+        f"{path}: {node.name}"
+        for path, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_")
+        if 0 < len((ast.get_docstring(node) or "").split()) <= 4
+    ]
+    assert short == []
+
+
+def folders_imported(tree: ast.Module) -> Iterator[str]:
+    """The folders of the package that a module imports from."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("trimtuner."):
+            place = PACKAGE.joinpath(*(node.module or "").split(".")[1:])
+            yield str((place if place.is_dir() else place.parent).relative_to(PACKAGE))
+
+
+def test_no_two_folders_import_each_other_not_even_round_a_corner():
+    graph: dict[str, set[str]] = {}
+    for path, tree in modules():
+        folder = str(Path(path).parent)
+        if folder != ".":  # the package itself has what all may use
+            graph.setdefault(folder, set()).update(set(folders_imported(tree)) - {folder, "."})
+    graphlib.TopologicalSorter(graph).prepare()  # an error names a cycle
+
+
+def files_crossed_by_one_ask(storage: Path | None) -> set[str]:
+    """Which files of the package run code between a user's ``ask`` and its answer, once there is a model."""
+    space = tt.Space({"x": tt.Choice([1, 2, 3, 4, 5, 6]), "y": tt.Choice([1, 2, 3])}, fractions=[0.1, 1.0])
+    study = tt.Study(space, maximize="accuracy", constraints=["time <= 100"], storage=storage)
+    for _ in range(6):
+        trial = study.ask()
+        study.tell(trial, accuracy=0.5 + 0.05 * trial.config["x"] * trial.fraction, time=10.0 * trial.config["y"])
+    crossed: set[str] = set()
+
+    def note(frame, event, _):
+        file = Path(frame.f_code.co_filename)
+        if event == "call" and file.is_relative_to(PACKAGE):
+            crossed.add(str(file.relative_to(PACKAGE)))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        study.ask()
+    finally:
+        sys.setprofile(before)
+    return crossed
+
+
+@pytest.mark.parametrize(("stored", "at_most"), [(False, MOST_CROSSED), (True, MOST_CROSSED_WITH_RECORD)])
+def test_who_reads_what_an_ask_does_crosses_few_files(tmp_path, stored, at_most):
+    crossed = files_crossed_by_one_ask(tmp_path / "a.db" if stored else None)
+    assert "tuning/tuner.py" in crossed
+    assert len(crossed) <= at_most, sorted(crossed)
+
+
+A_NEW_VERB = """
+import sys
+from trimtuner.commands import verbs
+
+verbs.__path__.append(sys.argv[1])
+from trimtuner.cli import app
+
+app(["greet", "--name", "you"])
+"""
+ITS_FILE = """
+from trimtuner.commands.verbs.shared import verb
+
+
+@verb(99)
+def greet(name: str = "") -> None:
+    \"\"\"Say hello to somebody by name.\"\"\"
+    print(f"hello {name}")
+"""
+
+
+def test_a_new_command_is_its_file(tmp_path):
+    (tmp_path / "greet.py").write_text(ITS_FILE)
+    done = subprocess.run(
+        [sys.executable, "-c", A_NEW_VERB, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "hello you\n"
+
+
+def test_a_new_method_is_its_recipe_and_a_line_in_the_table(monkeypatch):
+    one = METHODS["random"]
+    monkeypatch.setitem(METHODS, "guess", replace(one, name="guess", use="to guess"))
+    assert "guess" in text_of_methods()
+    study = tt.Study(tt.Space({"x": tt.Choice([1, 2])}), maximize="accuracy", method="guess")
+    assert study.ask().config["x"] in (1, 2)

@@ -18,7 +18,7 @@ from typing import Protocol, get_args, get_type_hints
 
 from typer.main import get_command
 
-from trimtuner.commands.cli import app
+from trimtuner.cli import app
 from trimtuner.commands.running import EXIT_INTERRUPTED
 from trimtuner.commands.verbs.shared import EXIT_BAD_INPUT, EXIT_NO_ANSWER
 from trimtuner.engines.known import ENGINES

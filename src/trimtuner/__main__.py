@@ -1,5 +1,5 @@
 """``python -m trimtuner``."""
 
-from trimtuner.commands.cli import main
+from trimtuner.cli import main
 
 main()

@@ -24,6 +24,6 @@ def let_clock_jump() -> None:
 if __name__ == "__main__":
     serve(sys.argv[1])
     let_clock_jump()
-    from trimtuner.commands.cli import main
+    from trimtuner.cli import main
 
     main()

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from trimtuner.commands import cli
+from trimtuner import cli
 from trimtuner.commands.catalog.azure import size_named
 from trimtuner.commands.catalog.gcp import MACHINE_TYPES
 from trimtuner.commands.catalog.listing import Wish, as_text, built_in_lines

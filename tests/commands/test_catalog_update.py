@@ -13,7 +13,7 @@ import pytest
 from botocore.stub import Stubber
 from moto.server import ThreadedMotoServer
 
-from trimtuner.commands import cli
+from trimtuner import cli
 from trimtuner.commands.catalog.aws import _spot_prices
 from trimtuner.problem.catalog import listings_of_file
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtuner import __version__
-from trimtuner.commands import cli
+from trimtuner import __version__, cli
 from trimtuner.tuning.recipes import METHODS
 from written_jobs import starts, status, trimtuner, write_job
 
@@ -71,7 +70,7 @@ def test_help_answers_without_loading_numpy_or_scipy():
     assert done.returncode == 0
     assert "replay" in done.stdout
     loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
-    assert "trimtuner.commands.cli" in loaded
+    assert "trimtuner.cli" in loaded
     assert not {name for name in loaded if name.split(".")[0] in ("numpy", "scipy", "sklearn")}
 
 
@@ -369,7 +368,7 @@ def test_output_that_finds_no_room_is_said():
 FULL = """
 import errno, os, sys
 from trimtuner.engines.supervising import files
-from trimtuner.commands.cli import main
+from trimtuner.cli import main
 
 def refuse(descriptor):
     if ".trials/" in os.readlink(f"/proc/self/fd/{descriptor}"):

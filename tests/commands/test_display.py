@@ -29,7 +29,7 @@ def breaks(*_):
 
 running.{name} = breaks
 sys.argv = ["trimtuner", "run", "{job}"]
-from trimtuner.commands.cli import main
+from trimtuner.cli import main
 main()
 """
 

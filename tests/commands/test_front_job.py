@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from trimtuner.commands.cli import app
+from trimtuner.cli import app
 from trimtuner.commands.verbs.shared import EXIT_NO_ANSWER
 from trimtuner.errors import InputError
 from trimtuner.jobs.differing import description_of

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from trimtuner.commands import cli
+from trimtuner import cli
 from trimtuner.commands.launch import kubernetes, sagemaker
 from trimtuner.commands.launch.formats import FORMATS, write_launch
 from trimtuner.commands.launch.plan import Home, Plan, one_line, plan_of

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtuner.commands import cli
+from trimtuner import cli
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.problem.history import History
 from trimtuner.state import StudyState

@@ -13,7 +13,7 @@ pytest.importorskip("moto", reason="moto is not installed; install trimtuner[dev
 from mock_cloud import MockCloud
 from typer.testing import CliRunner
 
-from trimtuner.commands.cli import app
+from trimtuner.cli import app
 from trimtuner.commands.doctor import examine
 from trimtuner.engines.aws import ec2
 from trimtuner.engines.checks import Check

@@ -17,7 +17,7 @@ mlflow = pytest.importorskip("mlflow")
 pytest.importorskip("alembic")  # for a store in a database
 from mlflow.entities import Metric, Param  # noqa: E402
 
-from trimtuner.commands.cli import app  # noqa: E402
+from trimtuner.cli import app  # noqa: E402
 from trimtuner.integrations.mlflow import TrackedStudy, log_progress, log_study, measurements_from  # noqa: E402
 from written_jobs import write_job  # noqa: E402
 

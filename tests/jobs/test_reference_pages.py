@@ -11,7 +11,7 @@ from test_schema import SCHEMA, keyed, read
 from typer.main import get_command
 
 from tools.reference_pages import _MORE, _flow, command_line_page, job_file_page
-from trimtuner.commands.cli import app
+from trimtuner.cli import app
 from trimtuner.engines.known import ENGINES
 from trimtuner.jobs.engine_section import keys_of_engine
 from trimtuner.tuning.recipes import METHODS

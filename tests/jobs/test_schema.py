@@ -14,7 +14,7 @@ from test_jobfile import DESIGN
 from test_jobfile_fuzz import SEEDS, mutated
 from typer.testing import CliRunner
 
-from trimtuner.commands.cli import app
+from trimtuner.cli import app
 from trimtuner.engines.known import ENGINES
 from trimtuner.engines.protocol import EXIT, LOST, OUT_OF_MEMORY, PREEMPTED, SIGNAL, TIMEOUT, UNAVAILABLE
 from trimtuner.errors import InputError

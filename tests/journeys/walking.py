@@ -26,7 +26,7 @@ import pytest
 
 from journeys.choices import Journey, has_prices
 from journeys.making import TRIALS, TRIALS_BEFORE, write_journey
-from trimtuner.commands.cli import main
+from trimtuner.cli import main
 from trimtuner.commands.dashboard import renderer
 from trimtuner.commands.dashboard.app import Dashboard
 from trimtuner.errors import NoAnswer, TrimTunerError

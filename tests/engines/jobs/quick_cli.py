@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from aws_under_test import QUICK
 
-from trimtuner.commands.cli import main
+from trimtuner.cli import main
 from trimtuner.engines.aws import engine
 
 engine.Pace = lambda: QUICK
