@@ -204,6 +204,7 @@ def test_the_base_of_these_tests_has_no_fault(tmp_path):
             28,
             r"cloud.region: builtin has no region 'us-est-1'",
         ),
+        ("catalog: builtin", "catalog: builtin\n  region: ''", 28, r"cloud.region: builtin has no region ''"),
         ("catalog: builtin", "catalog: builtin\n  region: 3", 28, r"cloud.region: 3 is no text to YAML"),
         ("catalog: builtin", "region: us-east-1", 26, r"cloud has no VM types"),
         ("catalog: builtin", "vms: {a: {}}\n  region: x", 28, r"cloud.region: it picks rows of a catalog"),

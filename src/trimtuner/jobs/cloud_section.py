@@ -265,7 +265,8 @@ def _of_catalog(section: Field, found: CloudKeys) -> Mapping[str, VM]:
     if found.catalog is None:
         return {}
     listings = _listings(section.field("catalog"), found.catalog)
-    region = found.region or DEFAULT_REGIONS.get(provider_named(found.catalog) or "")
+    usual = DEFAULT_REGIONS.get(provider_named(found.catalog) or "")
+    region = usual if found.region is None else found.region
     with section.field("region" if "region" in section else "catalog").blamed():
         return vms_of(in_region(listings, region, found.catalog))
 

@@ -49,18 +49,14 @@ class _Things:
         self._types = [] if cloud is None else list(dict.fromkeys([*cloud.vms, *cloud.helpers]))
 
     def looks(self) -> dict[str, Callable[[], Iterator[Check]]]:
-        settings = self._settings
-        looks: dict[str, Callable[[], Iterator[Check]]] = {
+        return {
             "vm types": self._check_types,
             "image": self._check_image,
             "network": self._check_network,
+            "security_groups": self._check_groups,
+            "key": self._check_key,
+            "instance_profile": self._check_profile,
         }
-        looks["security_groups"] = self._check_groups
-        if settings.key_name is not None or settings.key_file is not None:
-            looks["key"] = self._check_key
-        if settings.instance_profile is not None:
-            looks["instance_profile"] = self._check_profile
-        return looks
 
     def _ask(self, service: str, call: str, request: Mapping[str, object]):  # type: ignore[no-untyped-def]
         return self._ec2.ask(service, call, request)
@@ -137,6 +133,8 @@ class _Things:
 
     def _check_profile(self) -> Iterator[Check]:
         name = self._settings.instance_profile
+        if name is None:
+            return
         found = self._ask("iam", "get_instance_profile", {"InstanceProfileName": name})["InstanceProfile"]
         roles = ", ".join(str(role["RoleName"]) for role in found["Roles"]) or "no role"
         yield fine("instance_profile", f"{name}, with {roles}")
