@@ -12,11 +12,11 @@ export PYTHONDONTWRITEBYTECODE =  # tests start hundreds of processes; each woul
 # Where tests work: in memory where there is room for it, since they wait for thousands of writes to reach the disk.
 ROOMY = $(shell [ "$$(df --output=avail --block-size=1G /dev/shm 2>/dev/null | tail -1)" -ge 4 ] 2>/dev/null && echo /dev/shm || echo /tmp)
 
-.PHONY: help demo test check unit soak bench peers docs dist release clean
+.PHONY: help demo test check unit soak bench papers peers docs dist release clean
 .DEFAULT_GOAL := help
 
 help:  ## Say what can be made.
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | awk -F': +' '{printf "make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## +' '{printf "make %-8s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.demo  ## Install, then tune a real training job on this machine: about a minute.
 	@rm -rf examples/digits/digits.db*
@@ -42,6 +42,9 @@ bench: $(VENV)/.dev  ## Measure speed and search quality; prints what docs/perfo
 	$(ONE_THREAD) $(BIN)/python benchmarks/speed.py
 	$(ONE_THREAD) $(BIN)/python benchmarks/methods.py
 	$(ONE_THREAD) $(BIN)/python benchmarks/quality.py
+
+papers: $(VENV)/.dev  ## Regenerate the papers' tables and figures into docs/results: hours; ARGS="--seeds 3": minutes.
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.papers $(ARGS)
 
 peers: $(VENV_PEERS)/.installed  ## Replay the tools one would pick instead, into docs/results/peers.md: an hour.
 	$(ONE_THREAD) $(VENV_PEERS)/bin/python -m benchmarks.peers
@@ -74,7 +77,7 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 $(VENV_PEERS)/.installed: benchmarks/peers/requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV_PEERS)
 	$(VENV_PEERS)/bin/python -m pip install --quiet --disable-pip-version-check \
-		--requirement benchmarks/peers/requirements.txt --editable ".[bench]"
+		--requirement benchmarks/peers/requirements.txt --editable .
 	@touch $@
 
 clean:  ## Remove what was installed and cached here.

@@ -20,15 +20,15 @@ from pathlib import Path
 from unittest import mock
 
 from trimtuner.engines.local.engine import LocalEngine
-from trimtuner.engines.minding import fence, files, processes, starting
 from trimtuner.engines.protocol import Launch
+from trimtuner.engines.supervising import fence, files, processes, starting
 
 FENCES = {
     fence.TAGS_ONLY: "()",
     fence.CONTROL_GROUP: "(fence.make_control_group,)",
     fence.PID_NAMESPACE: "(fence.make_pid_namespace,)",
 }
-ENDS = ("minder killed", "normal end", "time-out")
+ENDS = ("supervisor killed", "normal end", "time-out")
 TIMED, LIMIT_SECONDS, SOON_SECONDS, PATIENCE_SECONDS = 40, 1.0, 5.0, 60.0
 
 # Lines of Python for the command: what they start is called by the mark, and goes on for a minute.
@@ -121,7 +121,7 @@ def main() -> None:
 
 
 def is_allowed(kind: str, ways: str) -> bool:
-    program = f"from trimtuner.engines.minding import fence; fence.WAYS = {ways}; print(fence._try_out())"
+    program = f"from trimtuner.engines.supervising import fence; fence.WAYS = {ways}; print(fence._try_out())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     if done.stdout.strip() == kind:
         return True
@@ -152,7 +152,7 @@ def tried(ways: str, way: str, end: str) -> str:
         handle = engine.start(launch)
         is_ready = way.startswith(COMMAND_ITSELF)
         wait_for(lambda: (is_ready or (place / "there").exists()) and (HOPPING in way or living(mark)), engine, handle)
-        if end == "minder killed":
+        if end == "supervisor killed":
             begun = files.folder_at(Path(handle), SECRET).get(files.BEGUN) or {}
             os.kill(int(str(begun["pid"])), signal.SIGKILL)
         begin = time.monotonic()
@@ -195,8 +195,8 @@ def first_word(pid: int) -> bytes:
 @contextmanager
 def fenced_by(ways: str) -> Iterator[None]:
     program = (
-        "import sys; from pathlib import Path; from trimtuner.engines.minding import fence, minder; "
-        f"fence.WAYS = {ways}; minder.main(Path(sys.argv[1]), *map(int, sys.argv[2:]))"
+        "import sys; from pathlib import Path; from trimtuner.engines.supervising import fence, supervisor; "
+        f"fence.WAYS = {ways}; supervisor.main(Path(sys.argv[1]), *map(int, sys.argv[2:]))"
     )
     with mock.patch.object(starting, "_program", return_value=[sys.executable, "-P", "-c", program]):
         yield

@@ -125,11 +125,13 @@ def fill_record(path: Path, trials: int, seed: int = 0) -> None:
 def _one_transaction(record: Record) -> Iterator[None]:
     """Thousands of changes at the price of one: each by itself waits for the disk."""
     with record._writer.transaction() as connection:
-        record._change = lambda: nullcontext(Change(connection, record._study, record._ledger))
+        change = Change(connection, record._study, record._ledger)
+        record._change = lambda: nullcontext(change)
         try:
             yield
         finally:
             del record._change
+        record._writer.keep(connection, change.seal())
 
 
 def _end(record: Record, trial: Trial, luck: float) -> None:

@@ -28,7 +28,7 @@ from trimtuner.models.gaussian_process import ProcessPosterior
 from trimtuner.models.kernels import FractionKernel, FractionWalk, Kernel, Matern52, Sum, log_basis
 from trimtuner.models.targets import Logit
 from trimtuner.problem.expressions import Value
-from trimtuner.study.replay import Moment, Run, replay
+from trimtuner.study.replay import ReplayMoment, ReplayRun, replay
 from trimtuner.tuning.recipes import TRIMTUNER
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Step:
 
     before: float  # spent before it
     cost: float
-    moment: Moment
+    moment: ReplayMoment
     seen: Seen | None  # None for the first trials, which no model chooses
     cap: float
 
@@ -104,7 +104,7 @@ def search(table: Table, trials: int, seed: int) -> list[Step]:
     assert isinstance(TRIMTUNER.filter, ClimbAsEarned)
     assert isinstance(TRIMTUNER.acquisition, ShareAtTargets)
     watched = Watched(TRIMTUNER.filter, TRIMTUNER.acquisition)
-    run: Run = replay(table, TRIMTUNER.but(filter=watched), seed, trials)
+    run: ReplayRun = replay(table, TRIMTUNER.but(filter=watched), seed, trials)
     costs = table.full_run_costs()
     unit = sum(costs) / len(costs)
     first = len(run.moments) - len(watched.seen)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from trimtuner.commands.replay import Request, run_replays, summarise, text_of
+from trimtuner.commands.replay import ReplayRequest, run_replays, summarise, text_of
 from trimtuner.engines.table import known_tables
 
 PAPER_METHODS = ("trimtuner-dt", "trimtuner-gp")
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def report(table: str, methods: tuple[str, ...], snapshots: bool | None, chosen: argparse.Namespace) -> None:
-    request = Request(
+    request = ReplayRequest(
         table=table,
         methods=methods,
         first_seed=FIRST_SEED,

@@ -25,6 +25,7 @@ from trimtuner.engines.ray.settings import RaySettings
 from trimtuner.engines.ray.surroundings import TOKEN_FILE, prepare_to_start
 from trimtuner.problem.history import Trial
 from trimtuner.problem.problem import Problem
+from trimtuner.study.description import Description
 from trimtuner.study.driver import Driver, Happening
 from trimtuner.study.memory import Recorded
 from trimtuner.study.study import Study
@@ -63,8 +64,9 @@ def measured(name: str, address: str) -> tuple[float, ...]:
         folder = Path(place) / "quick.db.trials"
         engine: Engine = LocalEngine() if name == "local" else RaySettings(address).engine(folder)
         (Path(place) / "work").mkdir()
-        memory = Recorded(Path(place) / "quick.db", "quick", {}, problem())
-        study = Study.of(problem(), recipe_named("random"), 0, memory)
+        description = Description(problem(), "random", 0)
+        memory = Recorded(Path(place) / "quick.db", "quick", description)
+        study = Study.of(description, recipe_named("random"), memory)
         ends: list[float] = []
         driver = Driver(study, memory, engine, launches(folder), parallel=PARALLEL, listener=noting_ends(ends))
         begin, begin_cpu = time.monotonic(), time.process_time()

@@ -19,6 +19,7 @@ from trimtuner.problem.history import Measurement, Outcome, Trial
 from trimtuner.records import Owner, Record, Records
 from trimtuner.records.codec import configuration_key, encode_configuration, encode_measurements
 from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, PLACES, STUDIES, TRIALS
+from trimtuner.records.seals import seal_everything
 
 SIZES = (0, 1_000, 10_000, 100_000)
 TIMED = 100  # claims, and endings
@@ -90,12 +91,14 @@ def fill(record: Record, size: int) -> None:
                 connection.execute(insert(table), rows)
     with record._writer.transaction() as connection:
         connection.execute(update(STUDIES).where(STUDIES.c.study == study).values(version=base + 2 * size))
+        seal_everything(connection)
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql("ANALYZE")  # as the server does by itself within a minute
 
 
 def rows_of(study: int, base: int, numbers: range) -> dict:
     rows: dict = {table: [] for table in (TRIALS, ATTEMPTS, PLACES, LEDGER, EVENTS)}
+    unsealed = {"digest": ""}
     for number in numbers:
         end = outcome(number)
         key, fraction = configuration_key(end.trial.config), end.trial.fraction
@@ -106,13 +109,14 @@ def rows_of(study: int, base: int, numbers: range) -> dict:
             | {"fraction": fraction, "snapshots": "[]", "origin": "model", "asked": asked, "owner": "owner"}
             | {"attempt": 1, "told": told, "cost": 0.01, "time": 30.0}
             | {"measurements": encode_measurements(end.measurements)}
+            | unsealed
         )
-        rows[ATTEMPTS].append({**own, "attempt": 1, "reserve": NANOS, "asked_at": 0.0, "charge": NANOS})
-        rows[PLACES].append({**own, "config_key": key, "fraction": fraction, "state": "tested"})
+        rows[ATTEMPTS].append({**own, "attempt": 1, "reserve": NANOS, "asked_at": 0.0, "charge": NANOS} | unsealed)
+        rows[PLACES].append({**own, "config_key": key, "fraction": fraction, "state": "tested"} | unsealed)
         for kind, sequence in (("reserve", asked), ("charge", told), ("release", told)):
             rows[LEDGER].append({**own, "attempt": 1, "sequence": sequence, "kind": kind, "at": 0.0, **money})
         for kind, sequence in (("asked", asked), ("finished", told)):
-            rows[EVENTS].append({**own, "sequence": sequence, "at": 0.0, "kind": kind, "detail": "{}"})
+            rows[EVENTS].append({**own, "sequence": sequence, "at": 0.0, "kind": kind, "detail": "{}"} | unsealed)
     return rows
 
 

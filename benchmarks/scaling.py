@@ -22,6 +22,7 @@ from trimtuner.engines.protocol import End, Launch, Report
 from trimtuner.engines.replay.engine import ReplayEngine
 from trimtuner.engines.replay.script import Script
 from trimtuner.problem.problem import Problem
+from trimtuner.study.description import Description
 from trimtuner.study.driver import Driver
 from trimtuner.study.memory import Recorded
 from trimtuner.study.study import Study
@@ -73,8 +74,9 @@ def _run_driver(folder: Path, parallel: int, trials: int) -> None:
     parameters = {name: tt.Choice(list(range(20))) for name in ("x", "y", "z")}
     space = tt.Space(parameters, cloud=tt.Cloud(machines), fractions=[1])
     problem = Problem.of(space, "accuracy", None, [], None, 1e6)
-    memory = Recorded(folder / "a.db", "a", {}, problem)
-    study = Study.of(problem, recipe_named("random").but(stop=tt.AfterTrials(trials)), 0, memory)
+    description = Description(problem, "random", 0)
+    memory = Recorded(folder / "a.db", "a", description)
+    study = Study.of(description, recipe_named("random").but(stop=tt.AfterTrials(trials)), memory)
     looks: list[float] = []
     running: list[int] = []
 

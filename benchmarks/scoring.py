@@ -9,7 +9,7 @@ from trimtuner.engines.table import Cell, Table
 from trimtuner.errors import InputError
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import Constraint
-from trimtuner.study.replay import Run
+from trimtuner.study.replay import ReplayRun
 
 
 def constrained_value(value: float, metrics: Mapping[str, float], constraints: tuple[Constraint, ...]) -> float:
@@ -46,7 +46,7 @@ class Scorer:
         cell = self._cell(configuration)
         return cell.failed is None and all(one.is_met(cell.metrics[one.metric]) for one in self._constraints)
 
-    def rescore(self, run: Run) -> Run:
+    def rescore(self, run: ReplayRun) -> ReplayRun:
         """A run that was replayed on other (noisy) measurements, judged by this table."""
         moments = tuple(
             replace(one, quality=self.quality(one.config), is_feasible=self.is_feasible(one.config))

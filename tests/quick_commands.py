@@ -23,7 +23,7 @@ from pathlib import Path
 _PREPARED = (
     "trimtuner.commands.cli",
     "trimtuner.jobs.validation",
-    "trimtuner.commands.look",
+    "trimtuner.study.explaining",
     "trimtuner.commands.report",
     "trimtuner.commands.running",
     "sqlalchemy.dialects.sqlite",

@@ -1,4 +1,4 @@
-"""Make the price catalogues that the package ships from the price file of apache-libcloud (Apache-2.0).
+"""Make the price catalogs that the package ships from the price file of apache-libcloud (Apache-2.0).
 
     python -m pip download --no-deps apache-libcloud==3.9.1
     python tools/make_catalog.py apache_libcloud-3.9.1-py3-none-any.whl
@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from trimtuner.commands.catalog.azure_sizes import size_named
-from trimtuner.commands.catalog.gcp_types import MACHINE_TYPES
+from trimtuner.commands.catalog.azure import size_named
+from trimtuner.commands.catalog.gcp import MACHINE_TYPES
 from trimtuner.problem.catalog import COLUMNS
 
 FOLDER = Path(__file__).parents[1] / "src/trimtuner/problem/prices"

@@ -20,14 +20,14 @@ from typer.main import get_command
 
 from trimtuner.commands.cli import EXIT_BAD_INPUT, EXIT_NO_ANSWER, app
 from trimtuner.commands.running import EXIT_INTERRUPTED
-from trimtuner.jobs.engine_section import ENGINE_KEYS
-from trimtuner.jobs.job import Json
+from trimtuner.engines.known import ENGINES
+from trimtuner.jobs.engine_section import EngineChoice, keys_of_engine
 from trimtuner.jobs.schema import job_schema
-from trimtuner.jobs.schema_engine import COMMON_KEYS
-from trimtuner.jobs.schema_kinds import Schema
-from trimtuner.jobs.schema_search import options_of
+from trimtuner.jobs.search_section import options_of
 from trimtuner.jobs.starter import SCHEMA_FILE
 from trimtuner.jobs.tree import plain_scalar
+from trimtuner.keys.declared import keys_of
+from trimtuner.keys.kinds import Json, Schema
 from trimtuner.problem.catalog import LEAST_AMOUNT
 from trimtuner.tuning.recipes import METHODS
 
@@ -93,7 +93,7 @@ def job_file_page() -> str:
         _EDITORS,
     ]
     for name, one in keys.items():
-        lines += _section((name,), one)
+        lines += section_lines((name,), one)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -124,7 +124,7 @@ def command_line_page() -> str:
 # The job file
 
 
-def _section(path: tuple[str, ...], schema: Schema) -> list[str]:
+def section_lines(path: tuple[str, ...], schema: Schema) -> list[str]:
     """A heading, what the section is for, an example, its keys, and the sections inside it."""
     name = ".".join(path)
     lines = [*_heading(len(path) + 1, name, name), str(schema["description"]), "", *_more(name)]
@@ -144,7 +144,7 @@ def _section(path: tuple[str, ...], schema: Schema) -> list[str]:
         lines += [*_table(("key", "takes", "meaning"), rows), ""]
     for inside, one in keys.items():
         if _has_own_section(inside, one):
-            lines += _section((*path, inside), one)
+            lines += section_lines((*path, inside), one)
     return lines
 
 
@@ -166,10 +166,10 @@ def _groups(path: tuple[str, ...], keys: Mapping[str, Schema]) -> Iterator[tuple
         if keys:
             yield (), list(keys)
         return
-    yield (), COMMON_KEYS
-    for kind, names in ENGINE_KEYS.items():
-        if names:
-            yield (kind,), names
+    yield (), list(keys_of(EngineChoice))
+    for kind in ENGINES:
+        if keys_of_engine(kind):
+            yield (kind,), list(keys_of_engine(kind))
 
 
 def _key_cell(prefix: tuple[str, ...], name: str, schema: Schema) -> str:

@@ -1,1 +1,1 @@
-"""``trimtuner bench paper``: what the papers print, regenerated from the replay tables, ours beside theirs."""
+"""``make papers``: what the papers print, regenerated from the replay tables, ours beside theirs."""

@@ -1,4 +1,4 @@
-"""``trimtuner bench``: only light imports here; what the command needs is imported when it runs."""
+"""The command of ``make papers``: only light imports here; what it needs is imported when it runs."""
 
 from __future__ import annotations
 
@@ -8,25 +8,14 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(
-    name="bench",
-    help="Comparisons on the replay tables.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 MOST_SEEDS = 100
 MOST_TRIALS = 10_000
 
 
-@app.callback()
-def _bench() -> None:
-    pass
-
-
 @app.command()
-def paper(
+def papers(
     seeds: Annotated[
         int, typer.Option(min=1, help="At most so many seeds per search; 3 is the quick form.")
     ] = MOST_SEEDS,

@@ -76,7 +76,7 @@ class Steps:
 
     @property
     def mean(self) -> Floats:
-        """Over the searches."""
+        """The mean over the searches."""
         return np.asarray(self.rows.mean(axis=0))
 
     @property

@@ -37,18 +37,18 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def multiple(value: float) -> str:
-    """A ratio."""
+    """A ratio as people write it: ``3.2 ×``."""
     return number(value, 2 if value < 10 else 3) + (TIMES if math.isfinite(value) else "")
 
 
 def ratio_with_interval(estimate: Estimate) -> str:
-    """``3.2 × [2.1, 5.0]``."""
+    """A ratio with the ends of its interval: ``3.2 × [2.1, 5.0]``."""
     ends = [multiple(end).removesuffix(TIMES) for end in (estimate.low, estimate.high)]
     return f"{multiple(estimate.value)} [{ends[0]}, {ends[1]}]"
 
 
 def percent_with_interval(estimate: Estimate) -> str:
-    """``58.3 % [50.1, 63.0]``."""
+    """A share with the ends of its interval: ``58.3 % [50.1, 63.0]``."""
     ends = [percent(end).removesuffix(" %") for end in (estimate.low, estimate.high)]
     return f"{percent(estimate.value)} [{ends[0]}, {ends[1]}]"
 

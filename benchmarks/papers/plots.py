@@ -1,4 +1,4 @@
-"""Plots as small PNG files. matplotlib is imported when a plot is drawn, and is an extra of the package."""
+"""Plots as small PNG files. matplotlib is imported when a plot is drawn, and comes with the extra dev."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes."""
+    """One pair of axes with its curves and points."""
 
     title: str
     x_label: str
@@ -75,7 +75,7 @@ class Bars:
 def require_matplotlib() -> None:
     """Before hours of searches, not after: an error that says what to install."""
     if find_spec("matplotlib") is None:
-        raise InputError("the report has plots, which need matplotlib; install it with: pip install 'trimtuner[bench]'")
+        raise InputError("the report has plots, which need matplotlib; install it with: pip install matplotlib")
 
 
 def draw_panels(path: Path, panels: Sequence[Panel]) -> None:

@@ -47,7 +47,7 @@ def _head(results: Results, measurements: Measurements) -> list[str]:
     claims = claims_of(results, measurements)
     return [
         "# What the papers print, and what we measure",
-        f"Written by `trimtuner bench paper`, version {__version__}, from {_finished(results)}. Theirs: TrimTuner "
+        f"Written by `make papers`, version {__version__}, from {_finished(results)}. Theirs: TrimTuner "
         "(MASCOTS 2020) and the thesis on Nephele and Fabulinus. Ours: our implementations of the methods, replayed "
         "on the tables that the authors published.",
         *_warning(results),

@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from benchmarks.papers.jobs import Job, full_data_only, load
 from trimtuner.engines.table import Table
-from trimtuner.study.replay import Moment, replay
+from trimtuner.study.replay import ReplayMoment, replay
 
 LEAST_ACCURACY = 0.85
 MOST_SECONDS = 300.0
@@ -38,7 +38,7 @@ class Search:
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """The constraints, as texts."""
+        """The constraints of the search, as texts."""
         if self.goal is Goal.ACCURACY:
             return (f"cost <= {self.job.cost_limit:g}",)
         return (f"accuracy >= {LEAST_ACCURACY:g}", f"time <= {MOST_SECONDS:g}")
@@ -72,7 +72,7 @@ class Trace:
     fraction: tuple[float, ...]  # of the data, in this trial
 
     @classmethod
-    def of(cls, moments: Sequence[Moment]) -> Trace:
+    def of(cls, moments: Sequence[ReplayMoment]) -> Trace:
         """From a replay; figures need no more than six digits."""
         return cls(
             spent=_rounded(moment.spent for moment in moments),
@@ -85,7 +85,7 @@ class Trace:
 
     @classmethod
     def from_plain(cls, columns: Mapping[str, Sequence[float]]) -> Trace:
-        """From what ``as_plain`` gave."""
+        """The trace that ``as_plain`` made plain."""
         return cls(
             spent=tuple(columns["spent"]),
             seconds=tuple(columns["seconds"]),

@@ -14,12 +14,12 @@ from benchmarks.peers import ours
 from benchmarks.peers.search import search
 from benchmarks.variants import Variant
 from trimtuner.errors import InputError
-from trimtuner.study.replay import Run
+from trimtuner.study.replay import ReplayRun
 
 HERE = Path(__file__).parent
 DECIDING_ROOMS = ("decisions", "models", "problem", "session", "tuning")  # of our package: what a search depends on
 
-RunSearch = Callable[[Variant, int, int], Run]  # on a variant, with a seed, so many trials at most
+RunSearch = Callable[[Variant, int, int], ReplayRun]  # on a variant, with a seed, so many trials at most
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from benchmarks.peers.search import BUDGET_UNITS
 from benchmarks.scoring import Scorer
 from benchmarks.variants import Variant
-from trimtuner.study.replay import Run, replay
+from trimtuner.study.replay import ReplayRun, replay
 
 
-def search_with(method: str, variant: Variant, seed: int, trials: int) -> Run:
+def search_with(method: str, variant: Variant, seed: int, trials: int) -> ReplayRun:
     """Replayed on what is measured, judged by the truth."""
     run = replay(variant.measured, method, seed, trials, BUDGET_UNITS, snapshots=False)
     return Scorer(variant.truth).rescore(run)

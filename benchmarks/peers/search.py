@@ -12,7 +12,7 @@ from benchmarks.peers.job import Job, Outcome, Proposal
 from benchmarks.peers.peer import FULL, MakePeer, Peer, Record
 from benchmarks.scoring import Scorer
 from benchmarks.variants import Variant
-from trimtuner.study.replay import Moment, Run
+from trimtuner.study.replay import ReplayMoment, ReplayRun
 
 BUDGET_UNITS = 20.0  # of the mean price of a full-data run
 MOST_REPEATS = 50
@@ -26,14 +26,14 @@ RULES = (
 )
 
 
-def search(variant: Variant, make: MakePeer, seed: int, trials: int = MOST_TRIALS) -> Run:
+def search(variant: Variant, make: MakePeer, seed: int, trials: int = MOST_TRIALS) -> ReplayRun:
     """Trials until the budget is spent, a recommendation after each."""
     job, scorer = Job(variant.measured), Scorer(variant.truth)
     record = Record(job)
     peer = make(job, record, seed)
     loop = Loop(job, record, peer, np.random.default_rng([seed, 3]))
     limit = BUDGET_UNITS * unit_of(variant.measured)
-    moments: list[Moment] = []
+    moments: list[ReplayMoment] = []
     spent = seconds = 0.0
     started = time.process_time()
     for outcome in loop.new_outcomes():
@@ -43,7 +43,7 @@ def search(variant: Variant, make: MakePeer, seed: int, trials: int = MOST_TRIAL
         seconds += outcome.metrics.get("time", 0.0)
         config = {} if recommended is None else dict(job.configuration(recommended))
         moments.append(
-            Moment(
+            ReplayMoment(
                 spent=spent,
                 quality=scorer.quality(config) if config else 0.0,
                 config=config,
@@ -58,7 +58,7 @@ def search(variant: Variant, make: MakePeer, seed: int, trials: int = MOST_TRIAL
         if len(moments) >= trials or spent >= limit:
             break
         started = time.process_time()
-    return Run(seed, tuple(moments))
+    return ReplayRun(seed, tuple(moments))
 
 
 class Loop:

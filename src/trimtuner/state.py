@@ -1,4 +1,4 @@
-"""A study to be shown: the problem, what happened, and what its record knows besides."""
+"""A study as it stands: what status, explanations, views, the live page and notebooks read, by every door."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict
 
 from trimtuner.decisions.belief import Belief
+from trimtuner.errors import NoAnswer
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import History, Trial
 from trimtuner.problem.problem import Problem
-from trimtuner.records import Attempt
+from trimtuner.records import Attempt, StudyView
+from trimtuner.records.money import money_left
 from trimtuner.tuning import tuner
+from trimtuner.tuning.pareto import Front, front_of
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recommendation import Recommendation, recommendation_from
 
 CommandOf: TypeAlias = Callable[[Mapping[str, Value], float], tuple[str, ...]]
 LogOf: TypeAlias = Callable[[int, int], Path]  # trial, attempt
+Fit: TypeAlias = Callable[[History], Belief]
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,15 @@ class Money:
     @property
     def left(self) -> float | None:
         """What may still be spent or reserved."""
-        return None if self.budget is None else max(self.budget - self.spent - self.reserved, 0.0)
+        return money_left(self.budget, self.spent, self.reserved)
+
+
+class Learnt(TypedDict):
+    """An earlier study that this one learns from, and how much of each model stands on it by now."""
+
+    study: str
+    measurements: int
+    weights: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -45,7 +57,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class StudyState:
-    """A study as it stands."""
+    """A study at one moment: its problem and method, what happened, and what its record and its job say besides."""
 
     name: str
     method: str
@@ -60,7 +72,12 @@ class StudyState:
     command_of: CommandOf | None = None
     log_of: LogOf | None = None
     known: Belief | None = None  # of this very history, where it is at hand
+    fit: Fit | None = None  # by whoever keeps what was fitted, so that it is done once
     note: str = ""  # what must be known beside the recommendation
+    differing: tuple[str, ...] = ()  # how the job file differs from the study in its record, a line each
+    place: str = ""  # of the record; none for a study in memory
+    job_file: str = ""  # that a command would be given
+    record: StudyView | None = None  # which tells the rest: events, the ledger
     modelled_at_most: int | None = None  # measurements; beyond, nobody would wait for the model
     runs: int | None = None  # processes that run it now; None where nobody keeps count, as in memory
     unwatched: frozenset[int] = frozenset()  # trials under way whose run is gone
@@ -88,7 +105,26 @@ class StudyState:
         """What the method makes of the history; nothing where ``why_no_model`` says why."""
         if self.known is not None or self.why_no_model is not None:
             return self.known
+        if self.fit is not None:
+            return self.fit(self.history)
         return tuner.believe(self.problem, self.recipe, self.history, self.seed)
+
+    @cached_property
+    def front(self) -> Front | None:
+        """The best for every price, where that is the goal and something is likely to meet the limits."""
+        if self.problem.goal.against is None:
+            return None
+        try:
+            return self.prices
+        except NoAnswer:
+            return None
+
+    @cached_property
+    def prices(self) -> Front:
+        """The best for every price, whatever the goal; an error where nothing is likely to meet the limits."""
+        if self.belief is None:
+            raise NoAnswer("nothing was measured yet")
+        return front_of(self.recipe, self.belief)
 
     @cached_property
     def recommended_target(self) -> int | None:
@@ -107,3 +143,19 @@ class StudyState:
         """Every trial, in the order of their numbers."""
         trials = (*(outcome.trial for outcome in self.history.outcomes), *self.history.pending)
         return tuple(sorted(trials, key=lambda trial: trial.number))
+
+    @property
+    def learns_from(self) -> list[Learnt]:
+        """The earlier studies, and how much each counts by now; weights once something is fitted."""
+        return [
+            Learnt(
+                study=one.earlier.name,
+                measurements=len(one),
+                weights={} if self.belief is None else dict(self.belief.weights_of(position)),
+            )
+            for position, one in enumerate(self.recipe.earlier)
+        ]
+
+    def command(self, recommendation: Recommendation) -> tuple[str, ...]:
+        """The words that train what is recommended; none where no command is known, as in Python."""
+        return () if self.command_of is None else self.command_of(recommendation.config, recommendation.fraction)

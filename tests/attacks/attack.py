@@ -18,7 +18,7 @@ from checking import TRIAL, USD_PER_SECOND, broken_promises, broken_promises_at_
 from runs import Run
 
 from postgres_server import PASSWORD, PostgresServer
-from trimtuner.engines.minding import files, processes
+from trimtuner.engines.supervising import files, processes
 from waiting import PATIENCE_SECONDS
 
 JOB = """
@@ -46,7 +46,7 @@ storage: {storage}
 BUDGETS_USD = (40, 80, 160)  # a trial reserves 11 or 22, and costs between 0.1 and 3 unless it is lost
 DAY_SECONDS = 86400.0
 FILES = (files.LAUNCH, files.LOCK, files.BEGUN, files.ALIVE, files.REPORTS, files.LOG, files.STOP, files.END)
-PATIENCE_WITH_LEAVING_SECONDS = 10.0  # with a minder that has told the end
+PATIENCE_WITH_LEAVING_SECONDS = 10.0  # with a supervisor that has told the end
 
 
 class Attack:
@@ -148,11 +148,15 @@ class Attack:
             self.later(lambda: run.send(signal.SIGCONT), 2.0)
         return f"driver {run.pid}"
 
-    def signal_minder(self, number: signal.Signals) -> str:
-        return self._signal_one(number, [pid for pid, words in self._of_attempts() if "minding.minder" in words])
+    def signal_supervisor(self, number: signal.Signals) -> str:
+        return self._signal_one(
+            number, [pid for pid, words in self._of_attempts() if "supervising.supervisor" in words]
+        )
 
     def signal_trial(self, number: signal.Signals) -> str:
-        return self._signal_one(number, [pid for pid, words in self._of_attempts() if "minding.minder" not in words])
+        return self._signal_one(
+            number, [pid for pid, words in self._of_attempts() if "supervising.supervisor" not in words]
+        )
 
     def lock_record(self) -> str:
         if not isinstance(self.place, Path) or not self.place.exists():
@@ -274,9 +278,9 @@ KINDS: dict[str, tuple[int, Callable[[Attack], str]]] = {  # how often, and what
     "driver killed": (14, lambda one: one.signal_driver(signal.SIGKILL)),
     "driver stopped for a while": (5, lambda one: one.signal_driver(signal.SIGSTOP)),
     "driver told to end": (4, lambda one: one.signal_driver(signal.SIGTERM)),
-    "minder killed": (10, lambda one: one.signal_minder(signal.SIGKILL)),
-    "minder stopped for a while": (6, lambda one: one.signal_minder(signal.SIGSTOP)),
-    "minder told to end": (4, lambda one: one.signal_minder(signal.SIGTERM)),
+    "supervisor killed": (10, lambda one: one.signal_supervisor(signal.SIGKILL)),
+    "supervisor stopped for a while": (6, lambda one: one.signal_supervisor(signal.SIGSTOP)),
+    "supervisor told to end": (4, lambda one: one.signal_supervisor(signal.SIGTERM)),
     "trial killed": (7, lambda one: one.signal_trial(signal.SIGKILL)),
     "trial stopped for a while": (5, lambda one: one.signal_trial(signal.SIGSTOP)),
     "trial told to end": (3, lambda one: one.signal_trial(signal.SIGTERM)),

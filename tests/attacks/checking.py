@@ -109,7 +109,7 @@ def open_study(place: Path | str) -> StudyView:
 def _environment_of(pid: int) -> bytes:
     try:
         return Path(f"/proc/{pid}/environ").read_bytes()
-    except PermissionError:  # a minder, which shows it to nobody but root, and says its folder in its words
+    except PermissionError:  # a supervisor, which shows it to nobody but root, and says its folder in its words
         return b""
 
 

@@ -2,7 +2,7 @@
 
     python tests/attacks/faults.py --faults 1000 --seed 1 [--postgres] [--folder FOLDER]
 
-Drivers, minders and trials are killed, stopped and told to end; the record is locked, or its server stopped as in a
+Drivers, supervisors and trials are killed, stopped and told to end; the record is locked, or its server stopped as in a
 crash; the disk is full for a while; clocks jump by days; files of attempts are removed, or others take their names.
 When and which is told by the seed, whom it hits by chance. The judge is ``checking``. A record that is itself removed
 is not among the faults.

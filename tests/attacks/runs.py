@@ -10,7 +10,7 @@ import socket
 from pathlib import Path
 
 from postgres_server import PASSWORD
-from trimtuner.engines.minding import processes
+from trimtuner.engines.supervising import processes
 
 GOOD_ENDS = {0, 2, 3, 130}  # over; something is in the way; nothing was measured; interrupted twice
 

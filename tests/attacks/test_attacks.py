@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from under_test import RUNNING_COMMANDS, SECRET, UnderTest, parameters
 
-from trimtuner.engines.minding import attempt, files
-from trimtuner.engines.minding.metrics import MOST_NAMES
 from trimtuner.engines.protocol import TIMEOUT, AttemptState, Engine, Launch, Machines
-from trimtuner.jobs.subjects import log_tail
+from trimtuner.engines.supervising import attempt, files
+from trimtuner.engines.supervising.metrics import MOST_NAMES
+from trimtuner.jobs.studies import log_tail
 from waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local engine needs Linux")
@@ -72,9 +72,9 @@ class Bench:
 
 @pytest.fixture(params=parameters(RUNNING_COMMANDS, pytest.mark.slow))
 def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    # How long whoever watches waits for a minder that should have ended all; on other machines it is as it is.
+    # How long whoever watches waits for a supervisor that should have ended all; on other machines it is as it is.
     monkeypatch.setattr(attempt, "ENDED_WITHIN_SECONDS", 1.0)
-    monkeypatch.setattr(attempt, "_PATIENCE_WITH_MINDER_SECONDS", 1.0)
+    monkeypatch.setattr(attempt, "_PATIENCE_WITH_SUPERVISOR_SECONDS", 1.0)
     under_test = RUNNING_COMMANDS[request.param](request, tmp_path)
     bench = Bench(under_test, under_test.make(), tmp_path)
     yield bench
@@ -111,15 +111,15 @@ def test_it_is_charged_ended_and_gone_and_the_study_goes_on(bench: Bench, name: 
     assert (after.end.kind, [dict(one.metrics) for one in after.reports]) == (None, [{"accuracy": 0.5}])
 
 
-def test_a_minder_that_was_stopped_is_ended_with_its_command_and_the_limit_is_what_is_told(bench: Bench) -> None:
-    end = bench.attack("stops_its_minder").end
+def test_a_supervisor_that_was_stopped_is_ended_with_its_command_and_the_limit_is_what_is_told(bench: Bench) -> None:
+    end = bench.attack("stops_its_supervisor").end
     assert end is not None
     assert end.kind == TIMEOUT
-    assert "its minder had not done it" in end.detail
+    assert "its supervisor had not done it" in end.detail
 
 
 @pytest.mark.parametrize("name", ["forges_reports", "has_many_names", "shouts"])
-def test_what_the_minder_did_not_report_is_not_reported(bench: Bench, name: str) -> None:
+def test_what_the_supervisor_did_not_report_is_not_reported(bench: Bench, name: str) -> None:
     state = bench.attack(name)
     names = {name for report in state.reports for name in report.metrics}
     assert len(names) <= MOST_NAMES
@@ -129,7 +129,7 @@ def test_what_the_minder_did_not_report_is_not_reported(bench: Bench, name: str)
 def test_a_command_finds_no_key(bench: Bench) -> None:
     bench.attack("looks_for_the_key")
     seen = Path(f"{bench.side_log}.seen").read_bytes()
-    key = files.key_of(SECRET, 1, 1)
+    key = files.folder_at(Path("1-1"), SECRET).key
     assert b"TRIMTUNER_FOLDER" in seen
     for secret in (SECRET, key):
         assert secret not in seen

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.browser import browser, dashboard, why_no_browser
 from trimtuner.jobs.studies import JobStudy
-from trimtuner.views.catalogue import VIEWS
+from trimtuner.views.every import VIEWS
 from waiting import PATIENCE_SECONDS
 from written_jobs import start, trimtuner, write_job
 
@@ -250,7 +250,7 @@ def test_without_the_token_the_browser_is_refused_and_with_it_the_page_works(pag
 def test_a_page_elsewhere_reads_nothing_and_stops_nothing_under_whatever_name(page, job, words):
     """In the browser of somebody who is looking at the page, with the token and without."""
     page.route("**/evil", lambda route: route.fulfill(body="<body>", content_type="text/html"))
-    view = JobStudy.at(job).open_to_read()[1]
+    view = JobStudy.at(job).record
     before = view.version()
     paths = ["/", "/study/0", "/study/0/state", "/study/0/log/0", "/study/0/trial/0", "/login", "/static/live.js"]
     with dashboard(job, *words) as address:

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from trimtuner.commands import cli
-from trimtuner.commands.catalog.azure_sizes import size_named
-from trimtuner.commands.catalog.gcp_types import MACHINE_TYPES
+from trimtuner.commands.catalog.azure import size_named
+from trimtuner.commands.catalog.gcp import MACHINE_TYPES
 from trimtuner.commands.catalog.listing import Wish, as_text, built_in_lines
 from trimtuner.jobs.load import load_job
 from trimtuner.jobs.validation import validate_text, validation
@@ -99,7 +99,7 @@ def test_a_spot_price_is_shown_where_there_is_one(tmp_path, command):
     assert err == ""
 
 
-def test_what_is_listed_as_csv_is_a_catalogue_again(tmp_path, command):
+def test_what_is_listed_as_csv_is_a_catalog_again(tmp_path, command):
     _, out, _ = command("list", "--provider", "aws", "--region", "eu-west-1", "--csv")
     (tmp_path / "again.csv").write_text(out)
     again = sorted(listings_of_file(tmp_path / "again.csv"), key=lambda one: one.vm_type)
@@ -155,7 +155,7 @@ def test_a_csv_of_ones_own_comes_out_checked_ordered_and_dated(tmp_path, command
     assert "note" not in first
 
 
-def test_no_spreadsheet_runs_a_catalogue_and_it_is_read_as_it_was(tmp_path, command):
+def test_no_spreadsheet_runs_a_catalog_and_it_is_read_as_it_was(tmp_path, command):
     (tmp_path / "=mine.csv").write_text(f"{HEADER},gpu,region\na,2,4,1,=cmd|x,@here\n")
     for source, output in (("=mine.csv", "prices.csv"), ("prices.csv", "again.csv")):
         assert command("update", "--from-csv", tmp_path / source, "--output", tmp_path / output)[0] == 0
@@ -163,7 +163,7 @@ def test_no_spreadsheet_runs_a_catalogue_and_it_is_read_as_it_was(tmp_path, comm
         assert (row["gpu"], row["region"], row["source"]) == ("'=cmd|x", "'@here", "'=mine.csv")
 
 
-def test_a_csv_with_a_fault_leaves_the_old_catalogue_as_it_was(tmp_path, command):
+def test_a_csv_with_a_fault_leaves_the_old_catalog_as_it_was(tmp_path, command):
     (tmp_path / "mine.csv").write_text(f"{HEADER}\na,2,4,free\n")
     (tmp_path / "prices.csv").write_text("what was there")
     code, _, err = command("update", "--from-csv", tmp_path / "mine.csv", "--output", tmp_path / "prices.csv")

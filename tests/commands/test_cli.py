@@ -368,7 +368,7 @@ def test_output_that_finds_no_room_is_said():
 
 FULL = """
 import errno, os, sys
-from trimtuner.engines.minding import files
+from trimtuner.engines.supervising import files
 from trimtuner.commands.cli import main
 
 def refuse(descriptor):

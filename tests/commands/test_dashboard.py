@@ -21,7 +21,7 @@ from trimtuner.commands.dashboard.command import job_files  # noqa: E402
 from trimtuner.errors import InputError  # noqa: E402
 from trimtuner.jobs.studies import JobStudy  # noqa: E402
 from trimtuner.records import RecordError  # noqa: E402
-from trimtuner.views.catalogue import VIEWS  # noqa: E402
+from trimtuner.views.every import VIEWS  # noqa: E402
 from waiting import wait_until  # noqa: E402
 
 TOKEN = "a-token-that-nobody-guesses"  # noqa: S105
@@ -65,7 +65,7 @@ def first_line_of_answer(port, *hosts, path="/study/0/state"):
 
 
 def version_of(job):
-    return JobStudy.at(job).open_to_read()[1].version()
+    return JobStudy.at(job).record.version()
 
 
 def state_when_all_is_drawn(app):
@@ -254,7 +254,7 @@ def test_a_page_that_only_reads_has_no_way_to_change_anything(job):
 
 
 def test_the_button_to_stop_works_from_its_own_page_only(job):
-    view = JobStudy.at(job).open_to_read()[1]
+    view = JobStudy.at(job).record
     with serving(job) as dashboard:
         app = dashboard.app_that_may_stop()
         token = re.search(r'name="form_token" value="([^"]+)"', ask(app, "/study/0").text)[1]

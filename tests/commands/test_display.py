@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from trimtuner.commands.look import Look, status_text
 from trimtuner.jobs.studies import JobStudy
+from trimtuner.study.telling import status_text
 from written_jobs import quiet_environment, start, status, trimtuner, write_job
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the local engine is for Linux")
@@ -72,7 +72,7 @@ def test_a_continuous_parameter_is_run_and_looked_at_in_a_terminal(tmp_path):
 
 
 def history_of(path: Path):
-    return Look.at(JobStudy.at(path)).history
+    return JobStudy.at(path).state().history
 
 
 @pytest.mark.parametrize("name", ["_knowledge", "_work", "_text"])
@@ -109,23 +109,10 @@ def test_where_no_run_is_at_work_no_end_is_forecast_and_what_nobody_watches_is_n
     assert "runs out" not in told
     assert "0 running, 1 under way that no run watches; no run at work" in told
     assert "unwatched" in told
-    look = Look.at(JobStudy.at(path))
-    later = replace(look, view=Later(look.view, look.study.problem.trial_limit + 1.0))
+    look = JobStudy.at(path).state()
+    later = replace(look, now=look.now + look.problem.trial_limit + 1.0)  # if nothing happens until then
     assert "uncollected" in status_text(later)
     trimtuner("stop", path, "--now")
-
-
-class Later:
-    """A record as it will be read some seconds from now, if nothing happens."""
-
-    def __init__(self, view, seconds):
-        self._view, self._seconds = view, seconds
-
-    def __getattr__(self, name):
-        return getattr(self._view, name)
-
-    def now(self):
-        return self._view.now() + self._seconds
 
 
 def test_a_trial_that_breaks_a_limit_on_another_metric_says_so(tmp_path):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from trimtuner.commands.checkup.checks import Check
 from trimtuner.commands.doctor import doctor_text, examine, is_ready
-from trimtuner.engines.minding import fence
+from trimtuner.engines.checks import Check
+from trimtuner.engines.supervising import fence
 from trimtuner.jobs.load import load_job
 from written_jobs import trimtuner, write_job
 

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from trimtuner.commands.cli import EXIT_NO_ANSWER, app
 from trimtuner.errors import InputError
-from trimtuner.jobs.definition import definition_of
+from trimtuner.jobs.differing import description_of
 from trimtuner.jobs.load import load_job
 from written_jobs import trimtuner
 
@@ -136,8 +136,8 @@ def test_a_price_that_is_money_needs_prices(tmp_path):
 
 
 def test_the_definition_of_a_job_with_one_goal_is_as_it_was(job, tmp_path):
-    assert definition_of(load_job(job))["goal"] == {"maximize": "accuracy", "minimize": "cost"}
+    assert description_of(load_job(job)).plain["goal"] == {"maximize": "accuracy", "minimize": "cost"}
     for goal in ({"maximize": "accuracy"}, {"minimize": "cost"}):
         path = tmp_path / "job.yaml"
         path.write_text(JOB.replace("{maximize: accuracy, minimize: cost}", json.dumps(goal)))
-        assert definition_of(load_job(path))["goal"] == goal
+        assert description_of(load_job(path)).plain["goal"] == goal

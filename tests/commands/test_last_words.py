@@ -2,8 +2,7 @@
 
 import pytest
 
-from trimtuner.jobs.studies import JobStudy
-from trimtuner.jobs.subjects import last_words
+from trimtuner.jobs.studies import JobStudy, last_words
 from written_jobs import write_job
 
 
@@ -22,11 +21,11 @@ def test_the_last_words_are_the_last_line_that_says_anything(tmp_path, log, word
     folder = of.folder / "a-study" / "3-2"
     folder.mkdir(parents=True)
     (folder / "log.txt").write_bytes(log)
-    assert last_words(of, "a-study", trial=3, attempt=2) == words
+    assert last_words(of.log_of("a-study", 3, 2)) == words
 
 
 def test_a_log_that_is_elsewhere_has_no_last_words(tmp_path):
-    assert last_words(JobStudy.at(write_job(tmp_path)), "a-study", trial=0, attempt=1) == ""
+    assert last_words(JobStudy.at(write_job(tmp_path)).log_of("a-study", 0, 1)) == ""
 
 
 def test_a_very_long_line_is_told_by_its_end(tmp_path):
@@ -34,6 +33,6 @@ def test_a_very_long_line_is_told_by_its_end(tmp_path):
     folder = of.folder / "a-study" / "0-1"
     folder.mkdir(parents=True)
     (folder / "log.txt").write_bytes(b"x" * 100_000 + b" the end")
-    words = last_words(of, "a-study", trial=0, attempt=1)
+    words = last_words(of.log_of("a-study", 0, 1))
     assert words.endswith(" the end")
     assert len(words) <= 4096

@@ -20,14 +20,11 @@ from trimtuner.commands import cli
 from trimtuner.commands.launch import kubernetes, sagemaker
 from trimtuner.commands.launch.formats import FORMATS, write_launch
 from trimtuner.commands.launch.plan import Home, Plan, one_line, plan_of
-from trimtuner.commands.launch.sagemaker_types import TRAINING_TYPES
-from trimtuner.commands.look import Look
+from trimtuner.commands.launch.sagemaker import TRAINING_TYPES
 from trimtuner.engines.protocol import Machines
 from trimtuner.errors import InputError
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.problem.catalog import built_in_listings
-from trimtuner.study.memory import InMemory
-from trimtuner.study.study import Study
 from trimtuner.tuning.recommendation import Estimate, Recommendation
 from written_jobs import trimtuner, write_job
 
@@ -187,27 +184,27 @@ def recommended(**changes: object) -> Recommendation:
 
 
 def test_a_run_that_will_take_longer_than_any_trial_is_not_ended_at_their_time_out(searched):
-    look = Look.at(JobStudy.at(searched))
-    assert look.of.job.run.timeout == 20.0
-    assert plan_of(look, recommended()).deadline_seconds == 41  # the end of the interval, in whole seconds
+    of = JobStudy.at(searched)
+    assert of.job.run.timeout == 20.0
+    assert plan_of(of, recommended(), 0).deadline_seconds == 41  # the end of the interval, in whole seconds
     short = recommended(estimates={"time": Estimate(3.0, 2.0, 4.0)})
-    assert plan_of(look, short).deadline_seconds == 20
+    assert plan_of(of, short, 0).deadline_seconds == 20
 
 
 def test_a_prediction_and_a_measurement_are_told_apart(searched):
-    look = Look.at(JobStudy.at(searched))
-    assert any("(predicted" in line for line in plan_of(look, recommended()).story)
-    assert any("(measured)" in line for line in plan_of(look, recommended(is_measured=True)).story)
+    of = JobStudy.at(searched)
+    assert any("(predicted" in line for line in plan_of(of, recommended(), 0).story)
+    assert any("(measured)" in line for line in plan_of(of, recommended(is_measured=True), 0).story)
 
 
 def test_what_meets_no_limit_is_not_called_recommended(searched):
-    look = Look.at(JobStudy.at(searched))
-    assert plan_of(look, recommended(chance_feasible=0.2)).story[0].startswith("The least infeasible")
+    of = JobStudy.at(searched)
+    assert plan_of(of, recommended(chance_feasible=0.2), 0).story[0].startswith("The least infeasible")
 
 
 def test_machines_of_the_job_files_own_have_no_provider(searched):
-    look = Look.at(JobStudy.at(searched))
-    plan = plan_of(look, recommended())
+    of = JobStudy.at(searched)
+    plan = plan_of(of, recommended(), 0)
     assert plan.home is None
     assert plan.machines is not None
     assert (plan.machines.vm_type, plan.machines.vcpus) == ("small", 1)
@@ -226,22 +223,21 @@ def test_machines_of_the_job_files_own_have_no_provider(searched):
         ),
     ],
 )
-def test_the_provider_is_that_of_the_catalogue_or_of_the_engine(tmp_path, searched, cloud, engine, home):
+def test_the_provider_is_that_of_the_catalog_or_of_the_engine(tmp_path, searched, cloud, engine, home):
     (tmp_path / "train.py").touch()
     text = re.sub(r"cloud:\n(  .*\n)+", f"cloud: {cloud}\n", searched.read_text())
     path = tmp_path / "job.yaml"
     path.write_text(re.sub(r"type: local", f"type: {engine}", text))
-    of, view = JobStudy.at(path), Look.at(JobStudy.at(searched)).view
-    look = Look(of, Study.of(of.problem, of.recipe, 0, InMemory()), view)
-    vm_type = next(iter(look.of.job.space.cloud.vms))
+    of = JobStudy.at(path)
+    vm_type = next(iter(of.job.space.cloud.vms))
     wanted = recommended(config={"vm_type": vm_type, "vm_count": 1, "x": 0.6})
-    assert plan_of(look, wanted).home == home
+    assert plan_of(of, wanted, 0).home == home
 
 
 def test_a_folder_that_is_not_there_is_named(searched, tmp_path):
-    look = Look.at(JobStudy.at(searched))
+    of = JobStudy.at(searched)
     with pytest.raises(InputError, match="cannot be written"):
-        write_launch(look, recommended(), "bash", tmp_path / "none" / "x.sh")
+        write_launch(plan_of(of, recommended(), 0), "bash", tmp_path / "none" / "x.sh")
 
 
 # No value is code
@@ -458,7 +454,7 @@ def test_the_tags_say_what_to_expect():
     assert {"Key": "trimtuner:predicted-accuracy", "Value": "0.93 from 0.91 to 0.95"} in request_of(PLAN)["Tags"]
 
 
-def test_every_type_of_the_catalogue_that_sagemaker_has_is_known_and_no_other(training_job):
+def test_every_type_of_the_catalog_that_sagemaker_has_is_known_and_no_other(training_job):
     theirs = {name.removeprefix("ml.") for name in training_job.members["ResourceConfig"].members["InstanceType"].enum}
     assert theirs >= TRAINING_TYPES
     ours = {listing.vm_type for listing in built_in_listings("aws")}

@@ -6,8 +6,7 @@ import re
 import pytest
 
 from trimtuner.commands.report import _format
-from trimtuner.jobs.studies import JobStudy
-from trimtuner.jobs.subjects import log_tail, subject_at
+from trimtuner.jobs.studies import JobStudy, log_tail
 from written_jobs import trimtuner, write_job
 
 pytestmark = pytest.mark.xdist_group("report")  # one run for all of them
@@ -59,7 +58,7 @@ def test_a_report_over_an_older_one_leaves_who_may_read_it(job, tmp_path):
 
 
 def test_what_is_shown_is_what_the_record_says(job):
-    subject = subject_at(JobStudy.at(job))
+    subject = JobStudy.at(job).judged_state()
     told = json.loads(trimtuner("status", job, "--json").stdout)
     assert subject.money.spent == pytest.approx(told["spent_usd"])
     assert [outcome.failed for outcome in subject.history.outcomes].count("exit") == 1

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from trimtuner.commands import cli
-from trimtuner.commands.look import Look
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.problem.history import History
+from trimtuner.state import StudyState
 from trimtuner.tuning import tuner
 from waiting import PATIENCE_SECONDS, wait_until
 from written_jobs import quiet_environment, start, starts, status, trimtuner, write_job
@@ -28,14 +28,14 @@ from written_jobs import quiet_environment, start, starts, status, trimtuner, wr
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the local engine is for Linux")
 
 
-def look_at(path: Path) -> Look:
-    return Look.at(JobStudy.at(path))
+def look_at(path: Path) -> StudyState:
+    return JobStudy.at(path).state()
 
 
 def assert_sound(path: Path) -> None:
     """Every trial ran once, every cent is in the ledger, and every trial is the one that its history asks for."""
     look = look_at(path)
-    history, view = look.history, look.view
+    history, view = look.history, look.record
     assert not history.pending
     assert view.reserved == 0.0
     charges = sum(entry.nanos for entry in view.ledger() if entry.kind == "charge")
@@ -52,7 +52,7 @@ def assert_same_as_without_kills(path: Path) -> None:
     for number, outcome in enumerate(outcomes):
         assert outcome.trial.number == number
         before = History(tuple(outcomes[:number]), (), number)
-        asked = tuner.ask(look.study.problem, look.study.recipe, before, look.study.seed)
+        asked = tuner.ask(look.problem, look.recipe, before, look.seed)
         assert (dict(asked.config), asked.fraction, asked.recommended) == (
             dict(outcome.trial.config),
             outcome.trial.fraction,
@@ -168,7 +168,7 @@ def test_the_budget_is_a_cap_that_worst_cases_are_reserved_from(tmp_path):
     assert "covers no trial" in done.stdout
     assert_sound(path)
     held, most = 0, 0
-    for _, together in groupby(look_at(path).view.ledger(), key=lambda entry: (entry.at, entry.trial)):
+    for _, together in groupby(look_at(path).record.ledger(), key=lambda entry: (entry.at, entry.trial)):
         held += sum(-entry.nanos if entry.kind == "release" else entry.nanos for entry in together)
         most = max(most, held)
     assert 2_700_000 <= most <= 3_000_000
@@ -257,7 +257,7 @@ def test_a_run_whose_record_is_deleted_stops_and_a_rebuilt_one_goes_on_with_what
     assert "1 trials, 0 USD charged" in trimtuner("restore", path).stdout
     trimtuner("run", path, "-q")
     assert Counter(starts(tmp_path)) == {0: 2, 1: 1, 2: 1}  # what was ended for no fault of its own is tried again
-    assert [attempt.charge > 0 for attempt in look_at(path).view.attempts()] == [True] * 4
+    assert [attempt.charge > 0 for attempt in look_at(path).record.attempts()] == [True] * 4
     assert_sound(path)
 
 

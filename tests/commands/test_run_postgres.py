@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from postgres_server import PASSWORD, PostgresServer
-from trimtuner.commands.look import Look
 from trimtuner.jobs.studies import JobStudy
+from trimtuner.state import StudyState
 from waiting import PATIENCE_SECONDS, wait_until
 from written_jobs import start, starts, status, trimtuner, write_job
 
@@ -33,14 +33,14 @@ def write_shared_job(folder: Path, server: PostgresServer, database: str, **chan
     return path
 
 
-def look_at(path: Path) -> Look:
-    return Look.at(JobStudy.at(path))
+def look_at(path: Path) -> StudyState:
+    return JobStudy.at(path).state()
 
 
 def assert_sound(path: Path) -> None:
     """Nothing is under way, every cent is in the ledger, and no place was measured twice."""
     look = look_at(path)
-    history, view = look.history, look.view
+    history, view = look.history, look.record
     assert not history.pending
     assert view.reserved == 0.0
     charges = sum(entry.nanos for entry in view.ledger() if entry.kind == "charge")
@@ -115,7 +115,7 @@ def test_the_trial_of_a_run_that_was_killed_is_adopted_by_another_that_is_at_wor
     assert second.wait(PATIENCE_SECONDS) == 0
     assert Counter(starts(path.parent)) == Counter(range(3))
     assert_sound(path)
-    events = look_at(path).view.events()
+    events = look_at(path).record.events()
     assert [event.kind for event in events].count("adopted") == 1
 
 
@@ -130,7 +130,7 @@ def test_a_trial_that_runs_for_another_folder_is_watched_there_and_not_started_a
     killed.kill()
     killed.wait()
     process = start("run", paths[1])
-    wait_until(lambda: [event for event in look_at(paths[1]).view.events() if event.kind == "adopted"])
+    wait_until(lambda: [event for event in look_at(paths[1]).record.events() if event.kind == "adopted"])
     (tmp_path / "go").touch()
     assert process.wait(PATIENCE_SECONDS) == 0
     assert Counter([*starts(paths[0].parent), *starts(paths[1].parent)]) == Counter(range(2))
@@ -161,14 +161,14 @@ def test_an_attempt_that_is_nowhere_to_be_found_is_charged_and_tried_again(tmp_p
     wait_until(lambda: starts(paths[0].parent))
     killed.kill()
     killed.wait()
-    engine = JobStudy.at(paths[0]).engine(look_at(paths[0]).view)
+    engine = JobStudy.at(paths[0]).engine(look_at(paths[0]).record)
     for found in engine.find():
         if found.handle.startswith(str(tmp_path)):
             engine.stop(found.handle)
     shutil.rmtree(paths[0].parent / "quick.trials")
     (tmp_path / "go").touch()
     trimtuner("run", paths[1], "-q")
-    view = look_at(paths[1]).view
+    view = look_at(paths[1]).record
     charges = [(entry.attempt, entry.usd) for entry in view.ledger() if (entry.trial, entry.kind) == (0, "charge")]
     assert [attempt for attempt, _ in charges] == [1, 2]
     assert 0.36 * 4 / 3600 < charges[0][1] <= 0.72 * 27 / 3600  # until a heartbeat was missed; no more than the reserve

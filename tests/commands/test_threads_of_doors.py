@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtuner.engines.minding.environment import THREADS
+from trimtuner.engines.supervising.environment import THREADS
 from written_jobs import trimtuner, write_job
 
 

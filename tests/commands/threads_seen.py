@@ -13,7 +13,6 @@ from pathlib import Path
 
 from threadpoolctl import ThreadpoolController
 
-from trimtuner.commands import look
 from trimtuner.commands.dashboard.renderer import Renderer, Shown
 from trimtuner.commands.report import write_report
 from trimtuner.decisions.stopping import AfterTrials
@@ -21,8 +20,9 @@ from trimtuner.jobs.studies import JobStudy
 from trimtuner.models.forest import Forest
 from trimtuner.models.gaussian_process import GaussianProcess, ProcessPosterior
 from trimtuner.models.trees import BaggedTrees, TreesPosterior
+from trimtuner.study import explaining, telling
 from trimtuner.tuning import tuner
-from trimtuner.views.catalogue import EFFORTS
+from trimtuner.views.blocks import EFFORTS
 
 SEEN = Path("threads.txt")
 LIBRARIES = ThreadpoolController().select(user_api="blas").lib_controllers
@@ -71,16 +71,16 @@ def pages(of: JobStudy) -> None:
     finally:
         renderer.close()
     assert {one.state for effort, one in shown.rendered.items() if effort != "facts"} == {
-        str(shown.watched.view.version())
+        str(shown.watched.record.version())
     }
 
 
 def texts(of: JobStudy) -> None:
-    seen = look.Look.at(of)
-    look.status_text(seen)
-    look.savings_text(seen)
-    look.explain_text(seen, None)
-    look.explain_text(seen, max(outcome.trial.number for outcome in seen.history.outcomes))
+    seen = of.state()
+    telling.status_text(seen)
+    telling.savings_text(seen)
+    explaining.explain_text(seen, None)
+    explaining.explain_text(seen, max(outcome.trial.number for outcome in seen.history.outcomes))
 
 
 def notebook(of: JobStudy) -> None:

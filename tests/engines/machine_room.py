@@ -23,7 +23,7 @@ from moto.core.types import Base64EncodedString
 from moto.ec2.models import ec2_backends
 from moto.ec2.models.instances import Instance, StateReason
 
-from trimtuner.engines.minding import fence, processes
+from trimtuner.engines.supervising import fence, processes
 
 ACCOUNT = "123456789012"
 OUR_PYTHON = Path(os.path.realpath("/proc/self/exe"))

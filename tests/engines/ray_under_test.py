@@ -20,10 +20,10 @@ from ray._private.node import Node
 from ray.cluster_utils import Cluster
 from under_test import SECRET, UnderTest
 
-from trimtuner.engines.minding import processes
 from trimtuner.engines.ray.engine import RayEngine
 from trimtuner.engines.ray.settings import RaySettings
 from trimtuner.engines.ray.surroundings import TOKEN_FILE
+from trimtuner.engines.supervising import processes
 
 OBJECT_STORE_BYTES = 80 * 1024 * 1024
 

@@ -31,8 +31,8 @@ from trimtuner.engines import protocol
 from trimtuner.engines.aws.engine import AwsEngine
 from trimtuner.engines.aws.pace import Pace
 from trimtuner.engines.aws.settings import AwsSettings
-from trimtuner.engines.minding import files, processes
 from trimtuner.engines.protocol import AttemptState, EngineTrouble, Launch, Machines
+from trimtuner.engines.supervising import files, processes
 from waiting import wait_until
 
 pytestmark = [
@@ -440,13 +440,13 @@ def test_a_spot_machine_that_is_taken_back_preempts_the_trial_and_keeps_its_repo
 
 
 def test_a_machine_that_shuts_down_tells_of_it_and_the_reason_is_asked_of_aws(bench: Bench) -> None:
-    """The minder hears first that the machine ends, and cannot know why."""
+    """The supervisor hears first that the machine ends, and cannot know why."""
     engine = bench.engine(pace=replace(QUICK, appear=100.0))
     handle = engine.start(bench.launch("report_and_rest", machines=Machines("m5.large", market="spot")))
     wait_until(lambda: len(engine.poll(handle).reports) == 1)
     (instance,) = bench.running()
     begun = next(bench.cloud.room.machine(instance.id).home.rglob("begun.json"))
-    told = files.Folder(begun.parent, files.key_of(SECRET, 1, 1)).get(files.BEGUN)
+    told = files.Folder(begun.parent, files.folder_at(Path("1-1"), SECRET).key).get(files.BEGUN)
     assert told is not None
     os.kill(int(str(told["pid"])), signal.SIGTERM)
     wait_until(begun.with_name("end.json").exists)

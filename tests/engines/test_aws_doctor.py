@@ -13,10 +13,10 @@ pytest.importorskip("moto", reason="moto is not installed; install trimtuner[dev
 from mock_cloud import MockCloud
 from typer.testing import CliRunner
 
-from trimtuner.commands.checkup.checks import Check
 from trimtuner.commands.cli import app
 from trimtuner.commands.doctor import examine
 from trimtuner.engines.aws import ec2
+from trimtuner.engines.checks import Check
 from trimtuner.jobs.load import load_job
 
 pytestmark = pytest.mark.xdist_group("aws")

@@ -26,17 +26,16 @@ import asyncssh
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
 from trimtuner.engines import protocol
-from trimtuner.engines.aws.archive import archive
 from trimtuner.engines.aws.ec2 import Clock, Instance
+from trimtuner.engines.aws.equipping import archive
+from trimtuner.engines.aws.fleet import why_gone
 from trimtuner.engines.aws.keys import Keys
-from trimtuner.engines.aws.losses import why_gone
-from trimtuner.engines.aws.naming import Name
-from trimtuner.engines.aws.order import Order
+from trimtuner.engines.aws.naming import AttemptName
+from trimtuner.engines.aws.order import RentalOrder, user_data
 from trimtuner.engines.aws.pace import Pace
 from trimtuner.engines.aws.policy import policy
 from trimtuner.engines.aws.refusals import Credentials, Passing, Refused, explain
 from trimtuner.engines.aws.settings import AwsSettings
-from trimtuner.engines.aws.userdata import user_data
 from trimtuner.engines.protocol import EngineTrouble, Machines
 from trimtuner.errors import InputError
 
@@ -45,18 +44,18 @@ STUDIES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}", fullmatch=True)
 
 @given(STUDIES, st.integers(0, 10**6), st.integers(1, 99))
 def test_a_handle_names_the_same_attempt_on_any_machine(study: str, trial: int, attempt: int) -> None:
-    name = Name("eu-west-1", study, trial, attempt)
-    assert Name.of_handle(name.handle) == name
+    name = AttemptName("eu-west-1", study, trial, attempt)
+    assert AttemptName.of_handle(name.handle) == name
 
 
 @pytest.mark.parametrize("handle", ["", "eu-west-1/s", "eu-west-1/../1-1", "/etc/passwd", "eu-west-1/a/b/1-1"])
 def test_what_is_no_handle_is_refused(handle: str) -> None:
     with pytest.raises(InputError, match="names no attempt"):
-        Name.of_handle(handle)
+        AttemptName.of_handle(handle)
 
 
 def test_a_client_token_is_the_same_for_the_same_launch_and_no_other() -> None:
-    name = Name("eu-west-1", "s", 1, 1)
+    name = AttemptName("eu-west-1", "s", 1, 1)
     tokens = {
         name.client_token("workers", 0),
         name.client_token("workers", 1),
@@ -137,11 +136,11 @@ MACHINE = Instance("i-1", "terminated", 1000.0, 0, None, None, "", None, None, {
 )
 def test_why_a_machine_is_gone_is_told_from_what_aws_says_of_it(machine: Instance, kind: str) -> None:
     codes = {"sir-1": "instance-terminated-no-capacity"}
-    assert why_gone([machine], codes, now=2000.0, lifetime=600.0).verdict.kind == kind
+    assert why_gone([machine], codes, now=2000.0, lifetime=600.0).end.kind == kind
 
 
 def test_machines_that_are_no_longer_to_be_seen_are_lost() -> None:
-    assert why_gone([], {}, 0.0, 0.0).verdict.kind == protocol.LOST
+    assert why_gone([], {}, 0.0, 0.0).end.kind == protocol.LOST
 
 
 def test_keys_follow_from_the_secret_and_differ_for_every_purpose(tmp_path: Path) -> None:
@@ -172,17 +171,19 @@ def test_a_secret_that_is_cut_short_is_refused(tmp_path: Path) -> None:
         Keys(tmp_path)
 
 
-def order(tmp_path: Path, settings: AwsSettings, limit: float = 3600.0) -> Order:
+def order(tmp_path: Path, settings: AwsSettings, limit: float = 3600.0) -> RentalOrder:
     machines = Machines("m5.large", 2, "spot", price_per_hour=0.5, helpers=("t3.micro",))
     keys = Keys(tmp_path)
-    return Order(Name("eu-west-1", "s", 1, 1), machines, settings, keys.of_host("h"), "ssh-ed25519 AAAA", limit)
+    return RentalOrder(
+        AttemptName("eu-west-1", "s", 1, 1), machines, settings, keys.of_host("h"), "ssh-ed25519 AAAA", limit
+    )
 
 
 @given(st.floats(0.1, 10**6), st.floats(0.0, 1.0))
 def test_the_timer_fires_after_the_limit_of_the_command_and_within_what_is_reserved(limit: float, share: float) -> None:
     """Whenever it is set: at the launch, or as late as the machine may become ready."""
     settings = AwsSettings()
-    one = Order(Name("r", "s", 1, 1), Machines("m"), settings, None, None, limit)  # type: ignore[arg-type]
+    one = RentalOrder(AttemptName("r", "s", 1, 1), Machines("m"), settings, None, None, limit)  # type: ignore[arg-type]
     age = share * settings.ready_within
     fires = age + 60.0 * one.minutes_left(age)
     assert fires <= limit + settings.ended_within_seconds
@@ -222,7 +223,7 @@ def test_the_archive_is_the_same_every_time_and_runs_without_the_package(tmp_pat
     assert archive() == first
     assert len(first.data) < 200_000
     names = zipfile.ZipFile(io.BytesIO(first.data)).namelist()
-    assert "trimtuner/engines/minding/minder.py" in names
+    assert "trimtuner/engines/supervising/supervisor.py" in names
     path = tmp_path / first.name
     path.write_bytes(first.data)
     words = [sys.executable, "-I", "-S", str(path), "stage", str(tmp_path / "nowhere")]

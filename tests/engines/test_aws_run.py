@@ -19,9 +19,9 @@ pytest.importorskip("moto", reason="moto is not installed; install trimtuner[dev
 from aws_under_test import IMAGE, REGION
 from mock_cloud import MockCloud, tags_of
 
-from trimtuner.commands.look import Look
-from trimtuner.engines.minding import processes
+from trimtuner.engines.supervising import processes
 from trimtuner.jobs.studies import JobStudy
+from trimtuner.state import StudyState
 from waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = [
@@ -110,19 +110,19 @@ class Study:
         file = self.folder / "ran.txt"
         return Counter(int(line) for line in file.read_text().splitlines()) if file.exists() else Counter()
 
-    def look(self) -> Look:
-        return Look.at(JobStudy.at(self.path))
+    def look(self) -> StudyState:
+        return JobStudy.at(self.path).state()
 
     def ours(self):  # type: ignore[no-untyped-def]
-        study = self.look().view.id
+        study = self.look().record.id
         return self.cloud.instances(study)
 
     def check_sound(self) -> None:
         look = self.look()
         assert not look.history.pending
-        assert look.view.reserved == 0.0
-        charges = sum(entry.nanos for entry in look.view.ledger() if entry.kind == "charge")
-        assert round(look.view.spent * 1e9) == charges == sum(round(one.cost * 1e9) for one in look.history.outcomes)
+        assert look.record.reserved == 0.0
+        charges = sum(entry.nanos for entry in look.record.ledger() if entry.kind == "charge")
+        assert round(look.record.spent * 1e9) == charges == sum(round(one.cost * 1e9) for one in look.history.outcomes)
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_a_run_killed_again_and_again_runs_every_trial_once_and_leaves_no_machin
     assert [one.state for one in study.ours()] == ["terminated"] * 3
     assert len(study.look().history.outcomes) == 3
     # A minute of 0.1 USD an hour, at least.
-    assert study.look().view.spent >= 3 * 60 * 0.1 / 3600
+    assert study.look().record.spent >= 3 * 60 * 0.1 / 3600
 
 
 def test_a_spot_machine_that_is_taken_back_is_followed_by_a_second_attempt(cloud, folder):

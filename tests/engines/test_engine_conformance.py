@@ -115,8 +115,8 @@ def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
 
 
 @pytest.fixture(params=parameters(RUNNING_COMMANDS, pytest.mark.slow))
-def minded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    """The same, for what the minder does, which all of them use: the long form is that it does it everywhere."""
+def supervised(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    """The same, for what the supervisor does, which all of them use: the long form is that it does it everywhere."""
     yield from benches(RUNNING_COMMANDS[request.param](request, tmp_path), tmp_path)
 
 
@@ -153,8 +153,8 @@ def test_an_exit_code_is_told_apart(bench: Bench) -> None:
     assert "3" in end.detail
 
 
-def test_a_command_that_does_not_exist_is_a_failure_of_the_trial_and_not_of_the_engine(minded: Bench) -> None:
-    end = minded.run(replace(minded.launch(), command=("no-such-program",))).end
+def test_a_command_that_does_not_exist_is_a_failure_of_the_trial_and_not_of_the_engine(supervised: Bench) -> None:
+    end = supervised.run(replace(supervised.launch(), command=("no-such-program",))).end
     assert end is not None
     assert end.kind == protocol.EXIT
     assert "no-such-program" in end.detail
@@ -184,23 +184,23 @@ def test_a_command_that_will_not_end_is_killed_after_limit_and_grace_and_charged
     assert not any(is_alive(pid) for pid in running.pids())
 
 
-def test_a_command_over_its_time_is_asked_to_end_first(minded: Bench) -> None:
-    limit, state = run_over_its_limit(minded, "end_gently")
+def test_a_command_over_its_time_is_asked_to_end_first(supervised: Bench) -> None:
+    limit, state = run_over_its_limit(supervised, "end_gently")
     assert state.end is not None
     assert state.end.kind == protocol.TIMEOUT
     assert state.end.seconds >= limit
-    assert minded.notes()[-1] == "farewell"
+    assert supervised.notes()[-1] == "farewell"
 
 
-def test_a_command_over_its_memory_is_killed(minded: Bench) -> None:
-    launch = replace(minded.launch("eat", "400"), memory_bytes=100 * 2**20)
-    end = minded.run(launch).end
+def test_a_command_over_its_memory_is_killed(supervised: Bench) -> None:
+    launch = replace(supervised.launch("eat", "400"), memory_bytes=100 * 2**20)
+    end = supervised.run(launch).end
     assert end is not None
     assert end.kind == protocol.OUT_OF_MEMORY
 
 
-def test_memory_that_children_share_is_counted_once(minded: Bench) -> None:
-    end = minded.run(replace(minded.launch("share", "60", "3"), memory_bytes=150 * 2**20)).end
+def test_memory_that_children_share_is_counted_once(supervised: Bench) -> None:
+    end = supervised.run(replace(supervised.launch("share", "60", "3"), memory_bytes=150 * 2**20)).end
     assert end is not None
     assert end.kind is None, end.detail
 
@@ -325,12 +325,12 @@ def test_a_driver_killed_at_any_instant_of_a_start_leaves_an_attempt_that_runs_o
         check_driver_killed_while_starting(running, trial, chance.uniform(0.0, 0.15))
 
 
-def test_nothing_that_a_command_leaves_behind_goes_on_when_it_ends(minded: Bench) -> None:
-    state = minded.run(minded.launch("found_family", "leave"))
+def test_nothing_that_a_command_leaves_behind_goes_on_when_it_ends(supervised: Bench) -> None:
+    state = supervised.run(supervised.launch("found_family", "leave"))
     assert state.end is not None
     assert state.end.kind is None
-    assert len(minded.pids()) == 3
-    assert not any(is_alive(pid) for pid in minded.pids())
+    assert len(supervised.pids()) == 3
+    assert not any(is_alive(pid) for pid in supervised.pids())
 
 
 def words_of_processes() -> set[bytes]:
@@ -342,14 +342,14 @@ def words_of_processes() -> set[bytes]:
 
 
 @pytest.mark.parametrize("then", ["leave", "rest"])
-def test_a_grandchild_without_our_session_and_tags_is_dead_when_the_end_is_told(minded: Bench, then: str) -> None:
-    mark = f"escaped-{os.getpid()}-{minded.path.name}"
-    handle = minded.start(minded.launch("escape", mark, then))
-    wait_until(minded.notes)
+def test_a_grandchild_without_our_session_and_tags_is_dead_when_the_end_is_told(supervised: Bench, then: str) -> None:
+    mark = f"escaped-{os.getpid()}-{supervised.path.name}"
+    handle = supervised.start(supervised.launch("escape", mark, then))
+    wait_until(supervised.notes)
     if then == "rest":
         assert f"{mark}\x00300\x00".encode() in words_of_processes()
-        minded.engine.stop(handle)
-    minded.end(handle)
+        supervised.engine.stop(handle)
+    supervised.end(handle)
     assert f"{mark}\x00300\x00".encode() not in words_of_processes()
 
 
@@ -400,19 +400,19 @@ def test_only_what_is_meant_for_the_command_is_in_its_environment(
     assert (environment["TRIMTUNER_TRIAL"], environment["TRIMTUNER_ATTEMPT"]) == ("5", "1")
 
 
-def test_however_much_a_command_prints_what_is_kept_is_bounded(minded: Bench) -> None:
-    state = minded.run(minded.launch("shout", "5"))
+def test_however_much_a_command_prints_what_is_kept_is_bounded(supervised: Bench) -> None:
+    state = supervised.run(supervised.launch("shout", "5"))
     assert state.end is not None
     assert state.end.kind is None
-    assert sum(path.stat().st_size for path in minded.files()) < 3 * 2**20
-    kept = b"".join(path.read_bytes() for path in minded.files())
+    assert sum(path.stat().st_size for path in supervised.files()) < 3 * 2**20
+    kept = b"".join(path.read_bytes() for path in supervised.files())
     assert b"first words" in kept
     assert b"last words" in kept
     assert b"bytes were cut here" in kept
 
 
-def test_hostile_output_is_kept_as_text_and_harms_nothing(minded: Bench) -> None:
-    state = minded.run(minded.launch("be_hostile"))
+def test_hostile_output_is_kept_as_text_and_harms_nothing(supervised: Bench) -> None:
+    state = supervised.run(supervised.launch("be_hostile"))
     assert state.end is not None
     assert state.end.kind is None
     assert [report.metrics for report in state.reports] == [{"accuracy": 0.5}]
@@ -420,17 +420,17 @@ def test_hostile_output_is_kept_as_text_and_harms_nothing(minded: Bench) -> None
     assert all(len(line) < 500 and line.isprintable() for line in state.bad_lines)
 
 
-def test_a_line_that_never_ends_is_neither_kept_whole_nor_waited_for(minded: Bench) -> None:
-    state = minded.run(minded.launch("never_end_the_line", limit=1.0))
+def test_a_line_that_never_ends_is_neither_kept_whole_nor_waited_for(supervised: Bench) -> None:
+    state = supervised.run(supervised.launch("never_end_the_line", limit=1.0))
     assert state.end is not None
     assert state.end.kind == protocol.TIMEOUT
-    assert sum(path.stat().st_size for path in minded.files()) < 3 * 2**20
+    assert sum(path.stat().st_size for path in supervised.files()) < 3 * 2**20
 
 
-def test_metrics_may_come_from_a_file_in_the_working_directory(minded: Bench) -> None:
-    launch = replace(minded.launch("write_metrics_file"), metrics_file="metrics.jsonl")
-    (minded.path / "work" / "metrics.jsonl").write_text('{"accuracy": 0.99}\n')
-    state = minded.run(launch)
+def test_metrics_may_come_from_a_file_in_the_working_directory(supervised: Bench) -> None:
+    launch = replace(supervised.launch("write_metrics_file"), metrics_file="metrics.jsonl")
+    (supervised.path / "work" / "metrics.jsonl").write_text('{"accuracy": 0.99}\n')
+    state = supervised.run(launch)
     assert [report.metrics["accuracy"] for report in state.reports] == [0.1, 0.2, 0.3]
     assert state.bad_lines == ()
 

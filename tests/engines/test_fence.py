@@ -20,13 +20,15 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local engin
 from under_test import SECRET  # noqa: E402
 
 from trimtuner.engines.local.engine import LocalEngine  # noqa: E402
-from trimtuner.engines.minding import fence, files, processes, starting  # noqa: E402
 from trimtuner.engines.protocol import LOST, SIGNAL, TIMEOUT, Launch, reap  # noqa: E402
+from trimtuner.engines.supervising import fence, files, processes, starting  # noqa: E402
 from waiting import wait_until  # noqa: E402
 
 JOB = Path(__file__).parent / "jobs" / "job.py"
-CHOOSE = "import sys; from pathlib import Path; from trimtuner.engines.minding import fence, minder; fence.WAYS = "
-MIND = "; minder.main(Path(sys.argv[1]), *map(int, sys.argv[2:]))"
+CHOOSE = (
+    "import sys; from pathlib import Path; from trimtuner.engines.supervising import fence, supervisor; fence.WAYS = "
+)
+MIND = "; supervisor.main(Path(sys.argv[1]), *map(int, sys.argv[2:]))"
 GROUP, NAMESPACE, NOTHING = "(fence.make_control_group,)", "(fence.make_pid_namespace,)", "()"
 
 
@@ -40,7 +42,7 @@ def engine(tmp_path: Path) -> Iterator[LocalEngine]:
 
 
 def fence_by(ways: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have minders try these ways only; skip where this machine allows none of them."""
+    """Have supervisors try these ways only; skip where this machine allows none of them."""
     tried = [sys.executable, "-c", f"{CHOOSE}{ways}; print(fence._try_out())"]
     if ways != NOTHING and subprocess.run(tried, capture_output=True, text=True).stdout.strip() == fence.TAGS_ONLY:
         pytest.skip(f"this user may not use {ways[7:-2]} on this machine")
@@ -85,7 +87,7 @@ def first_word_of(pid: int) -> bytes:
         return b""
 
 
-def kill_minder(handle: str) -> None:
+def kill_supervisor(handle: str) -> None:
     begun = files.folder_at(Path(handle), SECRET).get(files.BEGUN)
     assert begun is not None
     os.kill(int(str(begun["pid"])), signal.SIGKILL)
@@ -100,13 +102,13 @@ def wait_until_ended(engine: LocalEngine, handle: str) -> None:
 
 
 @pytest.mark.usefixtures("fenced")
-def test_an_end_is_told_only_when_what_escaped_from_a_killed_minder_is_dead(
+def test_an_end_is_told_only_when_what_escaped_from_a_killed_supervisor_is_dead(
     engine: LocalEngine, tmp_path: Path
 ) -> None:
     mark = f"mark-{tmp_path.name}-{os.getpid()}"
     handle = start(engine, launch(tmp_path, "escape", mark, "rest"))
     assert len(living(mark)) == 1
-    kill_minder(handle)
+    kill_supervisor(handle)
     wait_until_ended(engine, handle)
     assert living(mark) == []
     end = engine.poll(handle).end
@@ -131,7 +133,7 @@ def test_what_escaped_ends_with_the_command(
 
 
 @pytest.mark.usefixtures("grouped")
-def test_what_escaped_is_ended_by_the_next_driver_when_driver_and_minder_were_killed(
+def test_what_escaped_is_ended_by_the_next_driver_when_driver_and_supervisor_were_killed(
     engine: LocalEngine, tmp_path: Path
 ) -> None:
     mark = f"mark-{tmp_path.name}-{os.getpid()}"
@@ -143,7 +145,7 @@ def test_what_escaped_is_ended_by_the_next_driver_when_driver_and_minder_were_ki
         assert driver.stdout.readline() == "ready\n"
         handle = driver.stdout.readline().strip()
         wait_until((job.working_directory / "notes").exists)
-        kill_minder(handle)
+        kill_supervisor(handle)
         driver.kill()
     wait_until(lambda: not processes.living_processes_of(handle))
     assert len(living(mark)) == 1
@@ -152,10 +154,10 @@ def test_what_escaped_is_ended_by_the_next_driver_when_driver_and_minder_were_ki
 
 
 @pytest.mark.usefixtures("fenced")
-def test_stop_ends_what_escaped_though_the_minder_was_killed(engine: LocalEngine, tmp_path: Path) -> None:
+def test_stop_ends_what_escaped_though_the_supervisor_was_killed(engine: LocalEngine, tmp_path: Path) -> None:
     mark = f"mark-{tmp_path.name}-{os.getpid()}"
     handle = start(engine, launch(tmp_path, "escape", mark, "rest"))
-    kill_minder(handle)
+    kill_supervisor(handle)
     engine.stop(handle)
     assert living(mark) == []
 
@@ -167,7 +169,7 @@ def test_a_fence_changes_nothing_about_how_an_end_is_told(engine: LocalEngine, t
     end = engine.poll(handle).end
     assert end is not None
     assert end.kind == SIGNAL
-    assert (Path(handle) / files.MINDER_ERRORS).read_text() == ""
+    assert (Path(handle) / files.SUPERVISOR_ERRORS).read_text() == ""
 
 
 @pytest.mark.usefixtures("fenced")
@@ -180,15 +182,15 @@ def test_a_command_that_cannot_be_started_leaves_no_fence(engine: LocalEngine, t
 
 
 @pytest.mark.usefixtures("grouped")
-def test_what_escaped_is_found_and_reaped_though_minder_and_folder_are_gone(
+def test_what_escaped_is_found_and_reaped_though_supervisor_and_folder_are_gone(
     engine: LocalEngine, tmp_path: Path
 ) -> None:
     mark = f"mark-{tmp_path.name}-{os.getpid()}"
     job = launch(tmp_path, "escape", mark, "rest", trial=9)
     handle = start(engine, job)
-    kill_minder(handle)
+    kill_supervisor(handle)
     shutil.rmtree(handle)
-    wait_until(lambda: not processes.living_processes_of(handle))  # the command dies with its minder
+    wait_until(lambda: not processes.living_processes_of(handle))  # the command dies with its supervisor
     assert len(living(mark)) == 1
     (found,) = engine.find(job.study)
     assert (found.trial, found.attempt, found.handle, found.is_running) == (9, 1, handle, True)
@@ -203,7 +205,7 @@ def test_what_only_a_fence_holds_is_found_running_and_to_look_ends_nothing(engin
     mark = f"mark-{tmp_path.name}-{os.getpid()}"
     job = launch(tmp_path, "escape", mark, "rest")
     handle = start(engine, job)
-    kill_minder(handle)
+    kill_supervisor(handle)
     wait_until(lambda: not processes.living_processes_of(handle))
     (found,) = engine.find(job.study)
     assert found.is_running
@@ -211,11 +213,11 @@ def test_what_only_a_fence_holds_is_found_running_and_to_look_ends_nothing(engin
 
 
 @pytest.mark.usefixtures("grouped")
-def test_an_empty_group_that_a_killed_minder_left_is_removed_by_whoever_closes_the_attempt(
+def test_an_empty_group_that_a_killed_supervisor_left_is_removed_by_whoever_closes_the_attempt(
     engine: LocalEngine, tmp_path: Path
 ) -> None:
     handle = start(engine, launch(tmp_path, "rest"))
-    kill_minder(handle)
+    kill_supervisor(handle)
     wait_until(lambda: not processes.living_processes_of(handle))
     assert len(groups_of(handle)) == 1
     wait_until_ended(engine, handle)
@@ -230,7 +232,7 @@ def test_groups_that_a_command_makes_below_its_own_are_killed_and_removed(engine
     os.makedirs(f"{group}/of/its/own")
     (escaped,) = living(mark)
     Path(f"{group}/of/its/own/cgroup.procs").write_text(str(escaped))
-    kill_minder(handle)
+    kill_supervisor(handle)
     wait_until_ended(engine, handle)
     assert living(mark) == []
     assert groups_of(handle) == []
@@ -242,7 +244,7 @@ def test_the_fence_of_one_attempt_holds_nothing_of_another(engine: LocalEngine, 
     handles = [
         start(engine, launch(tmp_path, "escape", mark, "rest", trial=trial)) for trial, mark in enumerate(marks, 1)
     ]
-    kill_minder(handles[0])
+    kill_supervisor(handles[0])
     wait_until_ended(engine, handles[0])
     assert living(marks[0]) == []
     assert len(living(marks[1])) == 1
@@ -290,12 +292,12 @@ def test_where_no_fence_may_be_made_trials_run_all_the_same(
     end = engine.poll(handle).end
     assert end is not None
     assert end.kind is None
-    assert living(mark) == []  # while the minder lives, what is orphaned becomes its child
+    assert living(mark) == []  # while the supervisor lives, what is orphaned becomes its child
 
 
 def test_a_machine_without_groups_of_version_2_has_no_group_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fence, "_hierarchy", lambda: None)
-    assert fence.make_control_group(fence.Whose("study", 1, 1, "/nowhere")) is None
+    assert fence.make_control_group(fence.FencedAttempt("study", 1, 1, "/nowhere")) is None
     assert fence.held_attempts() == []
 
 
@@ -305,15 +307,15 @@ def test_a_place_that_takes_no_group_gives_none_and_says_so_by_its_kind(
     (tmp_path / "cgroup.procs").touch()
     monkeypatch.setattr(fence, "_own_group", lambda: str(tmp_path))  # a folder, but no control group: no cgroup.kill
     monkeypatch.setattr(fence, "WAYS", (fence.make_control_group,))
-    assert fence.make(fence.Whose("study", 1, 1, "/nowhere")).kind == fence.TAGS_ONLY
+    assert fence.make(fence.FencedAttempt("study", 1, 1, "/nowhere")).kind == fence.TAGS_ONLY
     assert [one.name for one in tmp_path.iterdir()] == ["cgroup.procs"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user who may make no fence")
 def test_a_user_who_may_make_neither_has_tags_only() -> None:
     program = (
-        "import os; from trimtuner.engines.minding import fence; os.setgid(65534); os.setuid(65534); "
-        "print(fence.make(fence.Whose('study', 1, 1, '/nowhere')).kind)"
+        "import os; from trimtuner.engines.supervising import fence; os.setgid(65534); os.setuid(65534); "
+        "print(fence.make(fence.FencedAttempt('study', 1, 1, '/nowhere')).kind)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == fence.TAGS_ONLY, done.stderr
@@ -330,9 +332,9 @@ def test_a_user_with_a_delegated_group_has_a_group_below_it() -> None:
         for path in (delegated, delegated / "cgroup.procs", delegated / "cgroup.subtree_control"):
             os.chown(path, 65534, 65534)  # as systemd does with Delegate=yes
         program = (
-            "import os, subprocess; from trimtuner.engines.minding import fence; "
+            "import os, subprocess; from trimtuner.engines.supervising import fence; "
             f"open('{delegated}/cgroup.procs', 'w').write('0'); os.setgid(65534); os.setuid(65534); "
-            f"one = fence.make(fence.Whose('{name}', 1, 1, '/nowhere/{name}')); "
+            f"one = fence.make(fence.FencedAttempt('{name}', 1, 1, '/nowhere/{name}')); "
             "sleep = subprocess.Popen(['/bin/sleep', '300'], env={}, preexec_fn=one.enter); "
             f"print(one.kind, sum(held.study == '{name}' for held in fence.held_attempts()), "
             "one.kill(), sleep.wait(), one.kill())"

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from trimtuner.engines.minding import files, follow
-from trimtuner.engines.minding.files import EndRecord, Folder
-from trimtuner.engines.minding.output import HEAD_BYTES, Log
+from trimtuner.engines.supervising import files, mirror
+from trimtuner.engines.supervising.files import EndRecord, Folder
+from trimtuner.engines.supervising.output import HEAD_BYTES, OutputLog
 
 
 @pytest.mark.parametrize("cuts", [1, 2, 3])
@@ -24,9 +24,9 @@ def test_a_log_that_is_cut_several_times_between_two_looks_arrives_as_it_ends(
     folder.beat(0.0)
     shouting = shout(folder, cuts)
     # Its own clock only: threads of other tests sleep, too.
-    monkeypatch.setattr(follow, "time", SimpleNamespace(sleep=lambda _: next(shouting), monotonic=time.monotonic))
+    monkeypatch.setattr(mirror, "time", SimpleNamespace(sleep=lambda _: next(shouting), monotonic=time.monotonic))
     received = bytearray()
-    for news in follow.follow(folder, 0):
+    for news in mirror.follow(folder, 0):
         if news.log and news.log_from == 0:
             received.clear()
         received[news.log_from :] = news.log
@@ -37,7 +37,7 @@ def test_a_log_that_is_cut_several_times_between_two_looks_arrives_as_it_ends(
 
 def shout(folder: Folder, cuts: int) -> Iterator[None]:
     """In between, somebody looks; the last time, the end is there after so many cuts, one of them by closing."""
-    log = Log(folder.path / files.LOG)
+    log = OutputLog(folder.path / files.LOG)
     log.write(b"first words\n")
     for _ in range(10):
         for _ in range(4):  # the middle is cut when three have come

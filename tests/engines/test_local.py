@@ -1,4 +1,4 @@
-"""What only the local engine promises: about its folders, its minders, and this machine's processes and cores."""
+"""What only the local engine promises: about its folders, its supervisors, and this machine's processes and cores."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,8 +24,8 @@ from under_test import SECRET  # noqa: E402
 
 from trimtuner.engines.local import engine as engine_module  # noqa: E402
 from trimtuner.engines.local.engine import LocalEngine  # noqa: E402
-from trimtuner.engines.minding import attempt, files, processes, starting  # noqa: E402
 from trimtuner.engines.protocol import LOST, STOPPED, TIMEOUT, EngineTrouble, Launch, reap  # noqa: E402
+from trimtuner.engines.supervising import attempt, files, processes, starting  # noqa: E402
 from trimtuner.errors import InputError  # noqa: E402
 from waiting import wait_until  # noqa: E402
 
@@ -65,35 +67,37 @@ def wait_until_gone(pid: int) -> None:
     wait_until(lambda: not is_alive(pid))
 
 
-def minder_of(handle: str) -> int:
+def supervisor_of(handle: str) -> int:
     begun = files.folder_at(Path(handle), SECRET).get(files.BEGUN)
     assert begun is not None
     return int(str(begun["pid"]))
 
 
-def kill_minder(handle: str) -> None:
-    os.kill(minder_of(handle), signal.SIGKILL)
+def kill_supervisor(handle: str) -> None:
+    os.kill(supervisor_of(handle), signal.SIGKILL)
 
 
-def test_the_minder_imports_nothing_heavy() -> None:
+def test_the_supervisor_imports_nothing_heavy() -> None:
     heavy = "{'numpy', 'scipy', 'dataclasses', 'asyncio', 'logging'}"
-    program = f"import sys, trimtuner.engines.minding.minder; print(*({heavy} & sys.modules.keys()))"
+    program = f"import sys, trimtuner.engines.supervising.supervisor; print(*({heavy} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True).stdout.split() == []
 
 
-def test_the_words_of_the_minder_are_those_of_the_protocol() -> None:
+def test_the_words_of_the_supervisor_are_those_of_the_protocol() -> None:
     from trimtuner.engines import protocol
-    from trimtuner.engines.minding import minder
+    from trimtuner.engines.supervising import supervisor
 
     for word in ("EXIT", "SIGNAL", "OUT_OF_MEMORY", "TIMEOUT", "LOST", "STOPPED"):
-        assert getattr(minder, f"_{word}") == getattr(protocol, word)
+        assert getattr(supervisor, f"_{word}") == getattr(protocol, word)
 
 
-def test_a_killed_minder_takes_the_command_along_and_poll_ends_the_rest(engine: LocalEngine, tmp_path: Path) -> None:
+def test_a_killed_supervisor_takes_the_command_along_and_poll_ends_the_rest(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
     job = launch(tmp_path, "found_family", "rest")
     handle = engine.start(job)
     pids = pids_of(job, 4)
-    kill_minder(handle)
+    kill_supervisor(handle)
     wait_until_ended(engine, handle)
     end = engine.poll(handle).end
     assert end is not None
@@ -102,16 +106,18 @@ def test_a_killed_minder_takes_the_command_along_and_poll_ends_the_rest(engine: 
     assert engine.poll(handle).end == end
 
 
-def test_the_command_dies_with_its_minder_though_nobody_looks(engine: LocalEngine, tmp_path: Path) -> None:
+def test_the_command_dies_with_its_supervisor_though_nobody_looks(engine: LocalEngine, tmp_path: Path) -> None:
     job = launch(tmp_path, "rest")
     handle = engine.start(job)
     (pid,) = pids_of(job, 1)
-    kill_minder(handle)
+    kill_supervisor(handle)
     wait_until_gone(pid)
 
 
-def test_a_command_whose_minder_died_before_it_was_bound_to_it_does_not_run() -> None:
-    program = "from trimtuner.engines.minding.minder import _prepare_command; _prepare_command(0, []); print('runs')"
+def test_a_command_whose_supervisor_died_before_it_was_bound_to_it_does_not_run() -> None:
+    program = (
+        "from trimtuner.engines.supervising.supervisor import _prepare_command; _prepare_command(0, []); print('runs')"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
 
@@ -130,7 +136,7 @@ def test_reports_of_a_lost_attempt_are_kept_and_its_time_covers_them(engine: Loc
     wait_until(lambda: engine.poll(handle).reports)
     with (Path(handle) / files.REPORTS).open("a") as file:
         file.write('{"metrics": {"accur')  # torn by a crash
-    kill_minder(handle)
+    kill_supervisor(handle)
     wait_until_ended(engine, handle)
     state = engine.poll(handle)
     assert state.end is not None
@@ -138,7 +144,7 @@ def test_reports_of_a_lost_attempt_are_kept_and_its_time_covers_them(engine: Loc
     assert report.seconds <= state.end.seconds <= time.monotonic() - begin + files.BEAT_SECONDS
 
 
-def check_minder_killed_at(engine: LocalEngine, tmp_path: Path, trial: int, delay: float) -> None:
+def check_supervisor_killed_at(engine: LocalEngine, tmp_path: Path, trial: int, delay: float) -> None:
     """Kill every process of the attempt that is not the command's, wherever the start has come to."""
     job = launch(tmp_path, "found_family", "rest", trial=trial)
     folder = str(tmp_path / "study" / f"{trial}-1")
@@ -146,17 +152,17 @@ def check_minder_killed_at(engine: LocalEngine, tmp_path: Path, trial: int, dela
         starting = pool.submit(engine.start, job)
         time.sleep(delay)
         for tagged in processes.tagged_processes():
-            is_minder = b"trimtuner.engines.minding.minder" in command_line(tagged.process.pid)
-            if tagged.folder == folder and is_minder:
+            is_supervisor = b"trimtuner.engines.supervising.supervisor" in command_line(tagged.process.pid)
+            if tagged.folder == folder and is_supervisor:
                 processes.send(tagged.process, signal.SIGKILL)
         try:
             handle = starting.result()
         except EngineTrouble:  # it was killed before it began: nothing has run, and it may be started again
             assert not (job.working_directory / "notes").exists()
             handle = engine.start(job)
-            kill_minder(handle)
-    if not engine.poll(handle).end and processes.read_process(minder_of(handle)):
-        kill_minder(handle)
+            kill_supervisor(handle)
+    if not engine.poll(handle).end and processes.read_process(supervisor_of(handle)):
+        kill_supervisor(handle)
     wait_until_ended(engine, handle)
     end = engine.poll(handle).end
     assert end is not None
@@ -171,36 +177,36 @@ def command_line(pid: int) -> bytes:
         return b""
 
 
-def test_a_minder_killed_at_any_instant_leaves_nothing_running_and_a_lost_attempt(
+def test_a_supervisor_killed_at_any_instant_leaves_nothing_running_and_a_lost_attempt(
     engine: LocalEngine, tmp_path: Path
 ) -> None:
     chance = random.Random(3)  # noqa: S311
     for trial in range(10):
-        check_minder_killed_at(engine, tmp_path, trial, chance.uniform(0.0, 0.3))
+        check_supervisor_killed_at(engine, tmp_path, trial, chance.uniform(0.0, 0.3))
 
 
 @pytest.mark.slow
-def test_a_minder_killed_at_any_instant_leaves_nothing_running_and_a_lost_attempt_long(
+def test_a_supervisor_killed_at_any_instant_leaves_nothing_running_and_a_lost_attempt_long(
     engine: LocalEngine, tmp_path: Path
 ) -> None:
     chance = random.Random(4)  # noqa: S311
     for trial in range(100):
-        check_minder_killed_at(engine, tmp_path, trial, chance.uniform(0.0, 0.3))
+        check_supervisor_killed_at(engine, tmp_path, trial, chance.uniform(0.0, 0.3))
 
 
-def test_a_hanging_minder_is_killed_by_stop(
+def test_a_hanging_supervisor_is_killed_by_stop(
     engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_module, "_PATIENCE_WITH_MINDER_SECONDS", 0.2)
+    monkeypatch.setattr(engine_module, "_PATIENCE_WITH_SUPERVISOR_SECONDS", 0.2)
     job = launch(tmp_path, "found_family", "rest")
     handle = engine.start(job)
     pids = pids_of(job, 4)
-    os.kill(minder_of(handle), signal.SIGSTOP)
+    os.kill(supervisor_of(handle), signal.SIGSTOP)
     engine.stop(handle)
     end = engine.poll(handle).end
     assert end is not None
     assert end.kind == STOPPED
-    assert not any(is_alive(pid) for pid in [minder_of(handle), *pids])
+    assert not any(is_alive(pid) for pid in [supervisor_of(handle), *pids])
 
 
 def test_what_a_command_says_when_asked_to_end_is_in_the_log(engine: LocalEngine, tmp_path: Path) -> None:
@@ -215,8 +221,8 @@ def test_a_command_that_ends_when_asked_is_not_kept_waiting(
     engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     patient = (
-        "import sys; from pathlib import Path; from trimtuner.engines.minding import minder; "
-        "minder.GRACE_SECONDS = 1e6; minder.main(Path(sys.argv[1]), *map(int, sys.argv[2:]))"
+        "import sys; from pathlib import Path; from trimtuner.engines.supervising import supervisor; "
+        "supervisor.GRACE_SECONDS = 1e6; supervisor.main(Path(sys.argv[1]), *map(int, sys.argv[2:]))"
     )
     monkeypatch.setattr(starting, "_program", lambda: [sys.executable, "-P", "-c", patient])
     job = launch(tmp_path, "end_gently", limit=0.3)
@@ -227,11 +233,11 @@ def test_a_command_that_ends_when_asked_is_not_kept_waiting(
     assert end.kind == TIMEOUT
 
 
-def test_a_signal_to_the_minder_alone_is_a_loss_and_not_our_stop(engine: LocalEngine, tmp_path: Path) -> None:
+def test_a_signal_to_the_supervisor_alone_is_a_loss_and_not_our_stop(engine: LocalEngine, tmp_path: Path) -> None:
     job = launch(tmp_path, "rest")
     handle = engine.start(job)
     (pid,) = pids_of(job, 1)
-    os.kill(minder_of(handle), signal.SIGTERM)
+    os.kill(supervisor_of(handle), signal.SIGTERM)
     wait_until_ended(engine, handle)
     end = engine.poll(handle).end
     assert end is not None
@@ -256,7 +262,7 @@ def test_an_attempt_that_was_recorded_and_never_begun_is_started_by_the_next_sta
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(starting, "_start_minder", die)
+        patch.setattr(starting, "_start_supervisor", die)
         with pytest.raises(KeyboardInterrupt):
             engine.start(job)
     (found,) = engine.find(job.study)
@@ -311,12 +317,80 @@ def test_what_may_have_run_and_whose_files_are_gone_is_lost_and_not_run_again(
     assert (job.working_directory / "notes").read_text() == "run\n"
 
 
-def test_what_may_have_run_is_started_where_no_minder_has_left_a_trace(engine: LocalEngine, tmp_path: Path) -> None:
+def test_what_may_have_run_is_started_where_no_supervisor_has_left_a_trace(engine: LocalEngine, tmp_path: Path) -> None:
     job = launch(tmp_path, "leave", "0")
     prepare_unbegun(job)
     handle = engine.start(replace(job, may_have_run=True))
     wait_until_ended(engine, handle)
     assert (job.working_directory / "notes").read_text() == "run\n"
+
+
+def test_what_may_have_run_and_runs_for_another_folder_is_watched_there_and_not_started_again(
+    engine: LocalEngine, tmp_path: Path
+) -> None:
+    """As after a driver that was killed before it wrote down the start, and one that adopts from another folder."""
+    job = launch(tmp_path, "rest")
+    handle = engine.start(job)
+    pids = pids_of(job, 1)
+    another = LocalEngine(SECRET, [tmp_path / "another"])
+    assert another.start(replace(job, folder=tmp_path / "another", may_have_run=True)) == handle
+    assert not (tmp_path / "another").exists()
+    assert another.poll(handle).end is None
+    another.stop(handle)
+    assert engine.poll(handle).end == another.poll(handle).end
+    assert pids_of(job, 1) == pids
+
+
+def test_a_process_with_forged_tags_is_not_taken_for_what_may_have_run(engine: LocalEngine, tmp_path: Path) -> None:
+    job = launch(tmp_path, "leave", "0")
+    tags = {processes.STUDY: job.study, processes.TRIAL: "1", processes.ATTEMPT: "1"}
+    forged = {**tags, processes.FOLDER: str(tmp_path / "forged" / "1-1")}
+    words = [sys.executable, "-S", "-c", "print(flush=True); import time; time.sleep(600)"]
+    with subprocess.Popen(words, env=forged, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        handle = str(prepare_unbegun(job))
+        assert engine.start(replace(job, may_have_run=True)) == handle
+        wait_until_ended(engine, handle)
+        process.kill()
+    assert (job.working_directory / "notes").read_text() == "run\n"
+
+
+def test_two_who_both_move_away_what_stands_in_the_place_of_the_lock_start_the_attempt_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = launch(tmp_path, "rest")
+    folder = prepare_unbegun(job)
+    (folder / files.LOCK).unlink()
+    os.mkfifo(folder / files.LOCK)
+    both_look, one_holds, both_hold = threading.Barrier(2), threading.Event(), threading.Barrier(2)
+    put_aside, record_and_start = files._put_aside, engine_module._record_and_start
+
+    def put_aside_one_after_the_other(path: Path) -> None:
+        if both_look.wait() == 1:
+            one_holds.wait()
+        put_aside(path)
+
+    def start_when_both_hold_a_lock(*given: Any) -> None:
+        one_holds.set()
+        both_hold.wait()
+        record_and_start(*given)
+
+    monkeypatch.setattr(files, "_put_aside", put_aside_one_after_the_other)
+    monkeypatch.setattr(engine_module, "_record_and_start", start_when_both_hold_a_lock)
+    engines = [LocalEngine(SECRET, [tmp_path / "study"]) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        handles = list(pool.map(lambda one: one.start(job), engines))
+    assert handles == [str(folder)] * 2
+    wait_until(lambda: len(pids_of(job, 1)) == 1 and supervisors_in(folder) == [supervisor_of(str(folder))])
+    engines[0].stop(str(folder))
+    assert engines[1].poll(str(folder)).end == engines[0].poll(str(folder)).end
+    assert len(pids_of(job, 1)) == 1
+
+
+def supervisors_in(folder: Path) -> list[int]:
+    found = (one.process.pid for one in processes.tagged_processes() if one.folder == str(folder))
+    return [pid for pid in found if "supervising.supervisor" in Path(f"/proc/{pid}/cmdline").read_text()]
 
 
 def test_an_attempt_that_is_being_started_is_not_lost(engine: LocalEngine, tmp_path: Path) -> None:
@@ -360,7 +434,7 @@ def test_after_a_restart_of_the_machine_an_attempt_is_lost_whatever_has_its_numb
 
 
 @pytest.mark.parametrize("ahead_seconds", [-3600.0, 0.0, 3600.0])
-def test_a_minder_that_cannot_be_seen_counts_as_alive_while_it_beats_whatever_its_clock_says(
+def test_a_supervisor_that_cannot_be_seen_counts_as_alive_while_it_beats_whatever_its_clock_says(
     engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead_seconds: float
 ) -> None:
     """As in a container of its own, whose host name may well be ours."""
@@ -380,20 +454,20 @@ def test_a_minder_that_cannot_be_seen_counts_as_alive_while_it_beats_whatever_it
     assert (end.kind, end.seconds) == (LOST, 84.0)
 
 
-def test_a_minder_whose_folder_is_removed_ends_its_command(engine: LocalEngine, tmp_path: Path) -> None:
+def test_a_supervisor_whose_folder_is_removed_ends_its_command(engine: LocalEngine, tmp_path: Path) -> None:
     job = launch(tmp_path, "rest")
     handle = engine.start(job)
     (pid,) = pids_of(job, 1)
-    minder = minder_of(handle)
+    supervisor = supervisor_of(handle)
     shutil.rmtree(handle)
     wait_until_gone(pid)
-    wait_until_gone(minder)
+    wait_until_gone(supervisor)
 
 
 def test_what_was_seen_to_run_is_charged_from_its_begin_though_its_folder_is_gone(
     engine: LocalEngine, tmp_path: Path
 ) -> None:
-    """Seen first 50 s after its minder began; then all of it vanishes."""
+    """Seen first 50 s after its supervisor began; then all of it vanishes."""
     folder = prepare_unbegun(launch(tmp_path, "leave", "0"))
     myself, numbering = processes.read_process(os.getpid()), processes.numbering()
     assert myself is not None
@@ -411,7 +485,7 @@ def test_orphans_whose_folder_is_gone_are_found_and_reaped(engine: LocalEngine, 
     job = launch(tmp_path, "found_family", "rest", trial=9)
     handle = engine.start(job)
     pids = pids_of(job, 4)
-    kill_minder(handle)
+    kill_supervisor(handle)
     shutil.rmtree(handle)
     (found,) = engine.find(job.study)
     assert (found.trial, found.handle, found.is_running) == (9, handle, True)
@@ -447,7 +521,7 @@ def test_trials_at_the_same_time_run_on_different_cores(
 ) -> None:
     everything = processes.tagged_processes  # others may use the engine on this machine, and come and go
 
-    def ours() -> list[processes.Tagged]:
+    def ours() -> list[processes.TaggedProcess]:
         return [tagged for tagged in everything() if tagged.folder.startswith(str(tmp_path))]
 
     monkeypatch.setattr(processes, "tagged_processes", ours)
@@ -475,10 +549,10 @@ def test_a_module_in_the_working_directory_cannot_take_the_place_of_one_of_ours(
     end = engine.poll(handle).end
     assert end is not None
     assert end.kind is None
-    assert (Path(handle) / files.MINDER_ERRORS).read_text() == ""
+    assert (Path(handle) / files.SUPERVISOR_ERRORS).read_text() == ""
 
 
-def test_a_minder_that_cannot_begin_is_trouble_that_says_why(
+def test_a_supervisor_that_cannot_begin_is_trouble_that_says_why(
     engine: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
@@ -538,7 +612,7 @@ def test_a_file_of_metrics_outside_the_working_directory_is_refused(
         engine.start(replace(launch(tmp_path, "leave", "0"), metrics_file=name))
 
 
-def test_a_pipe_in_place_of_the_file_of_metrics_does_not_hold_the_minder_up(
+def test_a_pipe_in_place_of_the_file_of_metrics_does_not_hold_the_supervisor_up(
     engine: LocalEngine, tmp_path: Path
 ) -> None:
     job = replace(launch(tmp_path, "rest", limit=0.3), metrics_file="metrics.jsonl")

@@ -12,23 +12,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtuner.engines.minding import files, metrics, minder, output
-from trimtuner.engines.minding.files import Folder
-from trimtuner.engines.minding.metrics import Lines, Reports, parse_metrics
-from trimtuner.engines.minding.output import Blotter, Log, MetricsFile
+from trimtuner.engines.supervising import files, metrics, output, supervisor
+from trimtuner.engines.supervising.files import Folder
+from trimtuner.engines.supervising.metrics import Lines, Reports, parse_metrics
+from trimtuner.engines.supervising.output import MetricsFile, OutputLog, Redactor
 
 SECRETS = ["abcabd", "abcabdabc", "first-line\nsecond-line"]
 
 
 @given(st.lists(st.sampled_from(["abc", "abd", "a", "abcabd", "first-line", "second-", "line", "\n", "x"])), st.data())
-def test_no_secret_passes_the_blotter_wherever_the_text_is_cut(words: list[str], data: st.DataObject) -> None:
+def test_no_secret_passes_the_redactor_wherever_the_text_is_cut(words: list[str], data: st.DataObject) -> None:
     text = "".join(words).encode()
-    blotter, shown, position = Blotter(SECRETS), b"", 0
+    redactor, shown, position = Redactor(SECRETS), b"", 0
     while position < len(text):
         size = data.draw(st.integers(1, 5))
-        shown += blotter.feed(text[position : position + size])
+        shown += redactor.feed(text[position : position + size])
         position += size
-    shown += blotter.finish()
+    shown += redactor.finish()
     for secret in (b"abcabd", b"first-line", b"second-line"):
         assert secret not in shown
     if b"abcabd" not in text and b"first-line" not in text and b"second-line" not in text:
@@ -36,12 +36,12 @@ def test_no_secret_passes_the_blotter_wherever_the_text_is_cut(words: list[str],
 
 
 def test_a_longer_secret_leaves_no_rest_when_a_shorter_one_is_its_beginning() -> None:
-    blotter = Blotter(["abcabd", "abcabdxyz"])
-    assert blotter.feed(b"<abcabd") + blotter.feed(b"xyz>") + blotter.finish() == b"<***>"
+    redactor = Redactor(["abcabd", "abcabdxyz"])
+    assert redactor.feed(b"<abcabd") + redactor.feed(b"xyz>") + redactor.finish() == b"<***>"
 
 
 def test_a_short_secret_does_not_spoil_numbers() -> None:
-    assert Blotter(["1"]).feed(b"0.91") == b"0.91"
+    assert Redactor(["1"]).feed(b"0.91") == b"0.91"
 
 
 @given(st.binary(max_size=200), st.integers(1, 20))
@@ -109,7 +109,7 @@ def escaped(text: str) -> str:
 @pytest.mark.parametrize("secret", ["s3cret-value", 'quo"te\\back', "it's-one"])
 @pytest.mark.parametrize("line", ['{"NAME": 1}', '{"NAME": true}', '{"a": 1, "NAME": 1e999}', '{"NAME": 1', "x NAME"])
 def test_no_secret_passes_in_the_escapes_of_json(tmp_path: Path, secret: str, line: str) -> None:
-    reports = Reports(Folder(tmp_path, b"key"), Blotter([secret]).blotted)
+    reports = Reports(Folder(tmp_path, b"key"), Redactor([secret]).redacted)
     for written in (escaped(secret), json.dumps(secret)[1:-1], secret):
         reports.add([line.replace("NAME", f"of-{written}").encode()], 1.0)
     entries = written_in(tmp_path)
@@ -122,7 +122,7 @@ def test_no_secret_passes_in_the_escapes_of_json(tmp_path: Path, secret: str, li
 
 
 def test_half_a_surrogate_pair_in_a_name_is_kept(tmp_path: Path) -> None:
-    Reports(Folder(tmp_path, b"key"), Blotter(SECRETS).blotted).add([b'{"\\ud800": 1}'], 1.0)
+    Reports(Folder(tmp_path, b"key"), Redactor(SECRETS).redacted).add([b'{"\\ud800": 1}'], 1.0)
     assert written_in(tmp_path)[0]["metrics"] == {"\ud800": 1.0}
 
 
@@ -131,7 +131,7 @@ def test_a_log_keeps_beginning_and_end_and_says_how_much_is_missing(
 ) -> None:
     monkeypatch.setattr(output, "HEAD_BYTES", 4)
     monkeypatch.setattr(output, "TAIL_BYTES", 4)
-    log = Log(tmp_path / "log")
+    log = OutputLog(tmp_path / "log")
     for digit in range(10):
         log.write(b"%d%d" % (digit, digit))
         assert (tmp_path / "log").read_bytes().startswith(b"0011"[: 2 * digit + 2])
@@ -140,7 +140,7 @@ def test_a_log_keeps_beginning_and_end_and_says_how_much_is_missing(
 
 
 def test_a_short_log_is_kept_whole(tmp_path: Path) -> None:
-    log = Log(tmp_path / "log")
+    log = OutputLog(tmp_path / "log")
     log.write(b"all of it")
     log.close()
     assert (tmp_path / "log").read_bytes() == b"all of it"
@@ -202,7 +202,7 @@ def test_reports_that_a_full_disk_does_not_take_are_written_when_there_is_room(
 
 
 def test_an_end_waits_for_room_on_a_full_disk_and_for_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minder.time, "sleep", lambda _: None)
+    monkeypatch.setattr(supervisor.time, "sleep", lambda _: None)
     troubles = [OSError(errno.ENOSPC, "full"), OSError(errno.EDQUOT, "over its quota")]
     written = []
 
@@ -211,11 +211,11 @@ def test_an_end_waits_for_room_on_a_full_disk_and_for_nothing_else(monkeypatch: 
             raise troubles.pop()
         written.append("end")
 
-    minder._write_patiently(write)
+    supervisor._write_patiently(write)
     assert written == ["end"]
     troubles.append(PermissionError(errno.EACCES, "refused"))
     with pytest.raises(PermissionError):
-        minder._write_patiently(write)
+        supervisor._write_patiently(write)
 
 
 def test_what_a_full_disk_does_not_take_is_named_and_leaves_nothing_behind(

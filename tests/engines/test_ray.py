@@ -1,4 +1,4 @@
-"""The Ray engine where it meets the cluster: nodes, workers, keepers and drivers killed for real, and counted."""
+"""The Ray engine where it meets the cluster: nodes, workers, actors and drivers killed for real, and counted."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from ray._private.node import Node
 from ray.util import placement_group_table
 from ray_under_test import SmallCluster
 
-from trimtuner.commands.look import Look
 from trimtuner.engines import protocol
-from trimtuner.engines.minding import processes
 from trimtuner.engines.protocol import AttemptState, Engine, Launch, Machines, reap
-from trimtuner.engines.ray.keepers import NAMESPACE, Keepers
+from trimtuner.engines.ray.connection import NAMESPACE, StudyActors
 from trimtuner.engines.ray.own import TAG
 from trimtuner.engines.ray.surroundings import AUTHENTICATION, TOKEN_FILE
+from trimtuner.engines.supervising import processes
 from trimtuner.errors import InputError
 from trimtuner.jobs.studies import JobStudy
+from trimtuner.state import StudyState
 from waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.xdist_group("ray")
@@ -78,7 +78,7 @@ class Place:
         lines = notes.read_text().splitlines() if notes.exists() else []
         return [int(line.split()[1]) for line in lines if line.startswith("pid ")]
 
-    def tagged(self) -> list[processes.Tagged]:
+    def tagged(self) -> list[processes.TaggedProcess]:
         return [one for one in processes.tagged_processes() if one.study == self.study]
 
     def close(self) -> None:
@@ -167,7 +167,7 @@ def ray_workers() -> list[int]:
 
 
 def lifeline_readers(pid: int) -> set[str]:
-    """The studies whose minders hold the other end of a pipe of this process."""
+    """The studies whose supervisors hold the other end of a pipe of this process."""
     pipes = pipes_of(pid)
     return {one.study for one in processes.tagged_processes() if pipes & pipes_of(one.process.pid)}
 
@@ -266,7 +266,7 @@ def test_what_waits_can_be_stopped_and_then_never_runs(place: Place) -> None:
     assert not (place.path / "notes-2").exists()
 
 
-def test_when_the_keeper_is_killed_its_trials_end_and_what_they_told_is_fetched_from_the_nodes(place: Place) -> None:
+def test_when_the_actor_is_killed_its_trials_end_and_what_they_told_is_fetched_from_the_nodes(place: Place) -> None:
     engine = place.engine()
     handle = place.start(engine, place.launch("report_and_rest"))
     wait_until(lambda: bool(place.pids()))
@@ -276,7 +276,7 @@ def test_when_the_keeper_is_killed_its_trials_end_and_what_they_told_is_fetched_
     assert state.end.kind == protocol.PREEMPTED
     assert len(state.reports) == 1
     assert state.end.seconds > 0
-    wait_until(lambda: place.tagged() == [])  # its minder is about to leave
+    wait_until(lambda: place.tagged() == [])  # its supervisor is about to leave
     again = end_of(engine, place.start(engine, place.launch("report", "2", trial=2)))
     assert again.end is not None
     assert again.end.kind is None
@@ -301,7 +301,7 @@ def test_what_the_record_does_not_know_is_reaped(place: Place) -> None:
     wait_until(lambda: bool(place.pids(1) and place.pids(2)))
     ended = reap(place.engine(), place.study, [(1, 1)])
     assert [(one.trial, one.attempt) for one in ended] == [(2, 1)]
-    wait_until(lambda: {one.trial for one in place.tagged()} == {1})  # its minder is about to leave
+    wait_until(lambda: {one.trial for one in place.tagged()} == {1})  # its supervisor is about to leave
 
 
 def test_the_working_directory_is_sent_anew_when_it_has_changed(place: Place) -> None:
@@ -421,8 +421,8 @@ class Job:
         notes = self.path.parent.parent / f"{self.path.parent.name}-ran"
         return notes.read_text().splitlines() if notes.exists() else []
 
-    def look(self) -> Look:
-        return Look.at(JobStudy.at(self.path))
+    def look(self) -> StudyState:
+        return JobStudy.at(self.path).state()
 
     def assert_sound(self, trials: int) -> None:
         """Every trial was measured, no attempt ran twice, and every cent is in the ledger."""
@@ -431,14 +431,14 @@ class Job:
         assert len(look.history.outcomes) == trials
         assert [outcome.failed for outcome in look.history.outcomes] == [None] * trials
         assert set(Counter(self.ran()).values()) == {1}
-        charged = sum(entry.nanos for entry in look.view.ledger() if entry.kind == "charge")
-        assert round(look.view.spent * 1e9) == charged
-        assert look.view.reserved == 0.0
+        charged = sum(entry.nanos for entry in look.record.ledger() if entry.kind == "charge")
+        assert round(look.record.spent * 1e9) == charged
+        assert look.record.reserved == 0.0
         assert charged == sum(round(outcome.cost * 1e9) for outcome in look.history.outcomes)
 
     def assert_nothing_runs(self) -> None:
         folder = str(self.path.parent)
-        study = self.look().view.id
+        study = self.look().record.id
         wait_until(lambda: not [one for one in processes.tagged_processes() if one.study == study])
         assert not [one for one in processes.tagged_processes() if one.folder.startswith(folder)]
         clear_leftovers(study)
@@ -459,7 +459,7 @@ def test_a_run_goes_on_on_another_node_when_one_is_killed_under_it(place: Place)
     job.assert_sound(4)
     job.assert_nothing_runs()
     assert [name for name in job.ran() if name.endswith("-2")]
-    assert all(study != job.look().view.id for study in Keepers(None).studies())  # it left with the run
+    assert all(study != job.look().record.id for study in StudyActors(None).studies())  # it left with the run
 
 
 def test_a_killed_driver_is_resumed_and_no_trial_runs_twice(place: Place) -> None:

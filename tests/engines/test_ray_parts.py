@@ -10,16 +10,15 @@ import pytest
 
 pytest.importorskip("ray", reason="ray is not installed; install trimtuner[ray]")
 
-from trimtuner.engines.minding import processes
-from trimtuner.engines.minding.files import BEAT_SECONDS, BEGUN, BegunRecord, EndRecord, Folder, LaunchRecord
-from trimtuner.engines.minding.follow import News
 from trimtuner.engines.protocol import EXIT, LOST, PREEMPTED, STOPPED, Launch, Machines
 from trimtuner.engines.ray import node as on_node
-from trimtuner.engines.ray.kept import Kept
-from trimtuner.engines.ray.machines import Node, what_is_lacking
-from trimtuner.engines.ray.orders import Order, Position, demands_here, demands_of
-from trimtuner.engines.ray.rescue import best_of
+from trimtuner.engines.ray.held_attempt import HeldAttempt
+from trimtuner.engines.ray.orders import AttemptOrder, Position, demands_here, demands_of
+from trimtuner.engines.ray.scheduling import Node, best_of, what_is_lacking
 from trimtuner.engines.ray.settings import RaySettings
+from trimtuner.engines.supervising import processes
+from trimtuner.engines.supervising.files import BEAT_SECONDS, BEGUN, BegunRecord, EndRecord, Folder, LaunchRecord
+from trimtuner.engines.supervising.mirror import News
 
 
 def launch(machines: Machines | None, vcpus: int | None = None) -> Launch:
@@ -27,7 +26,7 @@ def launch(machines: Machines | None, vcpus: int | None = None) -> Launch:
     return Launch("s", 1, 1, ("true",), place / "s", place, {}, (), 1.0, vcpus=vcpus, machines=machines)
 
 
-def kept() -> Kept:
+def held() -> HeldAttempt:
     record = LaunchRecord(
         study="s",
         trial=1,
@@ -43,8 +42,10 @@ def kept() -> Kept:
     )
     secrets = {"KEY": "secret"}
     demands = [{"CPU": 1.0}]
-    order = Order(trial=1, attempt=1, record=record, added=secrets, demands=demands, workers=1, parcel=None, wait=1.0)
-    return Kept.of("s", order)
+    order = AttemptOrder(
+        trial=1, attempt=1, record=record, added=secrets, demands=demands, workers=1, parcel=None, wait=1.0
+    )
+    return HeldAttempt.of("s", order)
 
 
 def node(identity: str, **offers: float) -> Node:
@@ -84,7 +85,7 @@ def test_what_is_lacking_is_named_with_what_there_is(demands: list[dict[str, flo
 
 
 def test_a_driver_hears_only_what_is_new_and_a_new_one_hears_everything() -> None:
-    one = kept()
+    one = held()
     one.take(News(0, b"r1\n", 0, b"log1", None))
     first = one.told(Position())
     assert (first.reports, first.log_from, first.log) == (b"r1\n", 0, b"log1")
@@ -95,7 +96,7 @@ def test_a_driver_hears_only_what_is_new_and_a_new_one_hears_everything() -> Non
 
 
 def test_a_log_that_was_cut_is_told_anew() -> None:
-    one = kept()
+    one = held()
     one.take(News(0, b"", 0, b"a long log", None))
     heard = one.told(Position())
     one.take(News(0, b"", 0, b"a cut log", None))
@@ -104,7 +105,7 @@ def test_a_log_that_was_cut_is_told_anew() -> None:
 
 
 def test_the_first_end_stays_and_secrets_go_with_it() -> None:
-    one = kept()
+    one = held()
     one.finish(EXIT, "exit code 1", 2.0)
     one.finish(PREEMPTED, "later", 3.0)
     one.take(News(0, b"late", 0, b"late", None))
@@ -114,7 +115,7 @@ def test_the_first_end_stays_and_secrets_go_with_it() -> None:
 
 
 def test_a_known_reason_explains_a_failure_but_not_a_success() -> None:
-    failed, succeeded, stopped = kept(), kept(), kept()
+    failed, succeeded, stopped = held(), held(), held()
     failed.reason = succeeded.reason = PREEMPTED, "a node was lost"
     failed.finish(EXIT, "exit code 1", 2.0)
     succeeded.finish(None, "exit code 0", 2.0)

@@ -1,5 +1,8 @@
 """Tables of measurements: how they are found and read, and the facts about those the papers measured."""
 
+from importlib import resources
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -232,6 +235,13 @@ def test_no_folder_is_searched_that_nobody_named(elsewhere):
     assert "tiny" not in known_tables()
     with pytest.raises(tt.InputError, match=r"no table 'tiny' in the package; known are cnn, digits, "):
         Table.find("tiny")
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_every_name_that_is_shipped_has_its_measurements_and_its_description():
+    shipped = Path(str(resources.files("trimtuner") / "tables"))
+    assert known_tables() == sorted(file.stem for file in shipped.glob("*.toml"))
+    assert known_tables() == sorted(file.stem for file in shipped.glob("*.csv") if file.stat().st_size > 1000)
 
 
 def test_a_folder_of_the_same_name_does_not_hide_a_table(elsewhere):

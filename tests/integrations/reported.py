@@ -1,6 +1,6 @@
 """What an engine finds in the output of a training script."""
 
-from trimtuner.engines.minding.metrics import Lines, metrics_of_output, parse_metrics
+from trimtuner.engines.supervising.metrics import Lines, metrics_of_output, parse_metrics
 
 
 def reports_in(output: str) -> list[dict[str, float]]:

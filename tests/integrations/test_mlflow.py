@@ -15,11 +15,11 @@ from trimtuner.records import Attempt
 os.environ.update(MLFLOW_DISABLE_TELEMETRY="true", DO_NOT_TRACK="true")  # read when mlflow is imported
 mlflow = pytest.importorskip("mlflow")
 pytest.importorskip("alembic")  # for a store in a database
-from written_jobs import write_job  # noqa: E402
 from mlflow.entities import Metric, Param  # noqa: E402
 
 from trimtuner.commands.cli import app  # noqa: E402
-from trimtuner.integrations.mlflow import Progress, log_progress, log_study, measurements_from  # noqa: E402
+from trimtuner.integrations.mlflow import TrackedStudy, log_progress, log_study, measurements_from  # noqa: E402
+from written_jobs import write_job  # noqa: E402
 
 # MLflow asks SQLAlchemy for something that 2.1 calls old.
 pytestmark = [
@@ -139,7 +139,7 @@ def test_snapshots_are_steps_and_come_back_as_measurements(store, client, experi
         for fraction, accuracy, time in ((0.25, 0.5, 2.0), (1.0, 0.75, 5.0))
     )
     history = History((Outcome(trial, measurements, None, 0.0, 5.0),), (), 1)
-    log_progress(Progress("study", "abc", history, None), store, experiment)
+    log_progress(TrackedStudy("study", "abc", history, None), store, experiment)
     run = runs_in(client, experiment)["0"]
     logged = client.get_metric_history(run.info.run_id, "accuracy")
     assert {(one.step, one.value, one.timestamp - run.info.start_time) for one in logged} == {
@@ -209,7 +209,7 @@ def test_a_record_knows_when_a_trial_ran(store, client, experiment):
         Attempt(0, 1, 99.0, 100.0, 110.0, "preempted", 1.0, 0.2),
         Attempt(0, 2, 110.0, 111.0, 114.5, "preempted", 1.0, 0.3),
     )
-    log_progress(Progress("study", "abc", history, None, attempts), store, experiment)
+    log_progress(TrackedStudy("study", "abc", history, None, attempts), store, experiment)
     run = runs_in(client, experiment)["0"]
     assert (run.info.start_time, run.info.end_time) == (100_000, 114_500)
 
@@ -249,12 +249,12 @@ def test_each_step_at_which_a_run_says_its_fraction_is_a_measurement(store, clie
     [
         ({"depth": "3"}, {"accuracy": 0.5}, "3 is not one of"),
         ({"learning_rate": None}, {"accuracy": 0.5}, "no 'learning_rate'"),
-        ({}, {"loss": 0.5}, "no 'accuracy', which the study is about"),
+        ({}, {"loss": 0.5}, "no 'accuracy', which the goal or a constraint is about"),
         ({}, {"accuracy": float("inf")}, "accuracy is inf, not a number"),
-        ({}, {"accuracy": 75.0}, "accuracy is 75, but it is a share from 0 to 1"),
+        ({}, {"accuracy": 75.0}, "accuracy=75 is above 1; accuracy is a share from 0 to 1"),
         ({"fraction": "0.3"}, {"accuracy": 0.5}, "fraction 0.3 is none of those offered"),
         ({"fraction": "a quarter"}, {"accuracy": 0.5}, "fraction is 'a quarter', not a number"),
-        ({}, {"accuracy": 0.5, "time": 0.0}, "time is 0; it must be above 0"),
+        ({}, {"accuracy": 0.5, "time": 0.0}, "time=0 must be above 0 seconds"),
     ],
 )
 def test_a_run_that_cannot_be_used_is_named(store, client, params, metrics, why):

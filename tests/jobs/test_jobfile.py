@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from trimtuner.decisions.stopping import LittleImprovement
-from trimtuner.jobs.faults import JobFileError
-from trimtuner.jobs.job import Budget, Job, problem_of
+from trimtuner.jobs.job import Job, problem_of
 from trimtuner.jobs.load import load_job
+from trimtuner.jobs.problem_section import Budget
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.jobs.tree import plain_scalar
+from trimtuner.keys.faults import JobFileError
 from trimtuner.problem.catalog import built_in_catalog
 from trimtuner.problem.parameters import Choice, Float, Int
 
@@ -215,7 +216,7 @@ def test_machines_may_stand_in_a_csv_of_ones_own(tmp_path):
         ("own.csv", ", region: there", "a", 0.7),
     ],
 )
-def test_a_catalogue_has_a_price_for_each_region(tmp_path, catalog, region, vm_type, price):
+def test_a_catalog_has_a_price_for_each_region(tmp_path, catalog, region, vm_type, price):
     (tmp_path / "own.csv").write_text(
         "region,vm_type,vcpus,memory_gib,price_per_hour\nhere,a,2,4,0.5\nthere,a,2,4,0.7\n"
     )
@@ -238,7 +239,7 @@ def test_spot_is_described_for_all_machines_or_for_each(tmp_path):
     assert (cloud.vms["own"].spot_price_per_hour, cloud.vms["own"].spot_interruptions_per_hour) == (0.5, 0.2)
 
 
-def test_inline_machines_add_to_the_catalogue_and_replace_its_prices(tmp_path):
+def test_inline_machines_add_to_the_catalog_and_replace_its_prices(tmp_path):
     text = SMALL + (
         "cloud:\n  catalog: builtin\n  vm_type: [t2.small, t2.medium]\n"
         "  vms:\n    t2.small: {vcpus: 1, memory_gib: 2, price_per_hour: 9}\n"

@@ -8,8 +8,8 @@ import pytest
 
 from trimtuner.errors import InputError
 from trimtuner.jobs import tree
-from trimtuner.jobs.faults import Fault, Faults, JobFileError
 from trimtuner.jobs.load import load_job
+from trimtuner.keys.faults import Fault, Faults, JobFileError
 
 BASE = """\
 name: faulty
@@ -206,7 +206,7 @@ def test_the_base_of_these_tests_has_no_fault(tmp_path):
         ),
         ("catalog: builtin", "catalog: builtin\n  region: 3", 28, r"cloud.region: 3 is no text to YAML"),
         ("catalog: builtin", "region: us-east-1", 26, r"cloud has no VM types"),
-        ("catalog: builtin", "vms: {a: {}}\n  region: x", 28, r"cloud.region: it picks rows of a catalogue"),
+        ("catalog: builtin", "vms: {a: {}}\n  region: x", 28, r"cloud.region: it picks rows of a catalog"),
         (
             "market: on_demand",
             "spot: {discount: 1}",

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from trimtuner.jobs.definition import definition_of
-from trimtuner.jobs.faults import JobFileError
+from trimtuner.jobs.differing import description_of
 from trimtuner.jobs.load import load_job
 from trimtuner.jobs.starter import init_text
 from trimtuner.jobs.validation import validate_text
+from trimtuner.keys.faults import JobFileError
 
 CLOUDY = """\
 name: cloudy
@@ -355,7 +355,7 @@ def assert_job_or_told_faults(path: Path, content: bytes) -> bool:
             assert 1 <= int(match[1]) <= last_line, (line, content)
             assert line.isprintable(), (line, content)
         return False
-    assert json.loads(json.dumps(definition_of(job))) == definition_of(job)
+    assert json.loads(json.dumps(description_of(job).plain)) == description_of(job).plain
     assert validate_text(job, {}).startswith(f"{job.name}: ")
     return True
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from trimtuner.commands.look import Look, explain_text, status, status_text
 from trimtuner.errors import InputError
-from trimtuner.jobs.faults import JobFileError
 from trimtuner.jobs.load import load_job
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.jobs.validation import validation
+from trimtuner.keys.faults import JobFileError
+from trimtuner.study.explaining import explain_text
+from trimtuner.study.telling import status, status_text
 
 JOB = """
 name: {name}
@@ -73,23 +74,23 @@ def test_the_earlier_record_is_not_changed_and_its_money_not_charged(october):
 def test_status_and_explain_tell_what_it_learns_from_and_how_much_that_counts(october):
     job = write_job(october / "new", "november", LEARNING)
     measure(job, 3)
-    (learnt,) = status(Look.at(JobStudy.at(job)))["learns_from"]
+    (learnt,) = status(JobStudy.at(job).state())["learns_from"]
     assert (learnt["study"], learnt["measurements"], set(learnt["weights"])) == ("october", 7, {"accuracy", "time"})
     line = "learns from october (7 measurements): weight {accuracy:.2f} for accuracy, {time:.2f} for time"
-    assert line.format(**learnt["weights"]) in explain_text(Look.at(JobStudy.at(job)), None).splitlines()
-    assert line.format(**learnt["weights"]) in status_text(Look.at(JobStudy.at(job))).splitlines()
+    assert line.format(**learnt["weights"]) in explain_text(JobStudy.at(job).state(), None).splitlines()
+    assert line.format(**learnt["weights"]) in status_text(JobStudy.at(job).state()).splitlines()
 
 
 def test_the_first_trial_is_explained_by_the_earlier_study_and_the_second_by_the_design(october):
     job = write_job(october / "new", "november", LEARNING)
     measure(job, 2)
-    look = Look.at(JobStudy.at(job))
+    look = JobStudy.at(job).state()
     assert "the first trial is what they would recommend" in explain_text(look, 0)
     assert "the design asked for it" in explain_text(look, 1)
 
 
 def test_a_study_that_learns_from_nothing_does_not_speak_of_it(october):
-    assert "learns_from" not in status(Look.at(JobStudy.at(october / "october" / "job.yaml")))
+    assert "learns_from" not in status(JobStudy.at(october / "october" / "job.yaml").state())
 
 
 def test_the_next_trial_is_the_same_when_the_earlier_job_has_gone_on_or_is_gone(october):

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from trimtuner.errors import InputError
-from trimtuner.jobs.definition import definition_of
+from trimtuner.jobs.differing import description_of
 from trimtuner.jobs.job import Job
 from trimtuner.jobs.load import load_job
 from trimtuner.jobs.starter import init_text, write_init
-from trimtuner.jobs.validation import duration_text, validate_text, validation
+from trimtuner.jobs.validation import validate_text, validation
+from trimtuner.keys.kinds import duration_text
 from trimtuner.records.differences import differences
 
 JOB = """\
@@ -212,8 +213,8 @@ def test_a_first_job_file_is_named_after_its_file_as_well_as_may_be(tmp_path, fi
 
 
 def test_the_same_problem_written_otherwise_has_the_same_definition(tmp_path):
-    one = definition_of(job_of(tmp_path))
-    other = definition_of(
+    one = description_of(job_of(tmp_path)).plain
+    other = description_of(
         job_of(
             tmp_path,
             ('"cost <= 0.10 USD", "time <= 20min"', "cost <= 10 cents, time <= 1200 s"),
@@ -223,13 +224,13 @@ def test_the_same_problem_written_otherwise_has_the_same_definition(tmp_path):
             ("timeout: 1793s", "timeout: 31min"),
             ("name: priced", "name: other"),
         )
-    )
+    ).plain
     assert differences(one, other) == []
     assert one == other
 
 
 def test_a_definition_survives_json_in_any_order_of_keys(tmp_path):
-    one = definition_of(job_of(tmp_path))
+    one = description_of(job_of(tmp_path)).plain
     assert json.loads(json.dumps(one)) == one
     assert differences(json.loads(json.dumps(one, sort_keys=True)), one) == []
 
@@ -253,7 +254,7 @@ def test_a_definition_survives_json_in_any_order_of_keys(tmp_path):
     ],
 )
 def test_another_problem_is_told_apart_in_words(tmp_path, old, new, line):
-    before, after = definition_of(job_of(tmp_path)), definition_of(job_of(tmp_path, (old, new)))
+    before, after = description_of(job_of(tmp_path)).plain, description_of(job_of(tmp_path, (old, new))).plain
     found = differences(before, after)
     assert any(text.startswith(line) for text in found), found
     assert differences(after, before)
@@ -262,13 +263,15 @@ def test_another_problem_is_told_apart_in_words(tmp_path, old, new, line):
 def test_another_order_of_parameters_is_another_problem(tmp_path):
     moved = ("  rate: {values: [0.1, 0.2, 0.3]}\n  optimizer: {values: [sgd, adam]}\n",)
     swapped = "  optimizer: {values: [sgd, adam]}\n  rate: {values: [0.1, 0.2, 0.3]}\n"
-    found = differences(definition_of(job_of(tmp_path)), definition_of(job_of(tmp_path, (*moved, swapped))))
+    found = differences(
+        description_of(job_of(tmp_path)).plain, description_of(job_of(tmp_path, (*moved, swapped))).plain
+    )
     assert found == ["parameters: the order was rate, optimizer, momentum, is optimizer, rate, momentum"]
 
 
 def test_true_and_one_are_different_values(tmp_path):
-    ones = definition_of(job_of(tmp_path, ("[0.1, 0.2, 0.3]", "[1, 2]")))
-    trues = definition_of(job_of(tmp_path, ("[0.1, 0.2, 0.3]", "[true, 2]")))
+    ones = description_of(job_of(tmp_path, ("[0.1, 0.2, 0.3]", "[1, 2]"))).plain
+    trues = description_of(job_of(tmp_path, ("[0.1, 0.2, 0.3]", "[true, 2]"))).plain
     assert differences(ones, trues)
 
 
@@ -277,7 +280,7 @@ def test_listed_configurations_define_the_problem_with_their_prices(tmp_path):
 
     def definition(configs: str) -> dict:
         path.write_text(f"name: x\ngoal: {{maximize: a}}\nconfigs: {configs}\nrun: {{command: [sh]}}\n")
-        return definition_of(load_job(path))
+        return description_of(load_job(path)).plain
 
     one = definition("[{a: 1, price_per_hour: 1}, {a: 2, price_per_hour: 1}]")
     dearer = definition("[{a: 1, price_per_hour: 1}, {a: 2, price_per_hour: 2}]")
@@ -286,4 +289,4 @@ def test_listed_configurations_define_the_problem_with_their_prices(tmp_path):
     assert differences(one, dearer) == ["configs, item 2.price_per_hour: was 1.0, is 2.0"]
     assert differences(one, shorter) == ["configs: 2 were listed, now 1"]
     assert differences(one, unpriced)
-    assert differences(one, definition_of(job_of(tmp_path)))
+    assert differences(one, description_of(job_of(tmp_path)).plain)

@@ -12,7 +12,8 @@ from typer.main import get_command
 
 from tools.reference_pages import _MORE, _flow, command_line_page, job_file_page
 from trimtuner.commands.cli import app
-from trimtuner.jobs.engine_section import ENGINE_KEYS
+from trimtuner.engines.known import ENGINES
+from trimtuner.jobs.engine_section import keys_of_engine
 from trimtuner.tuning.recipes import METHODS
 
 JOB_FILE, COMMAND_LINE = job_file_page(), command_line_page()
@@ -42,8 +43,8 @@ def test_every_key_of_the_schema_is_there_with_its_description_and_default():
 
 
 def test_every_key_of_an_engine_is_under_its_type():
-    for kind, keys in ENGINE_KEYS.items():
-        for key in keys:
+    for kind in ENGINES:
+        for key in keys_of_engine(kind):
             assert f"#engine-{kind}-{key} " in JOB_FILE
 
 
@@ -103,7 +104,6 @@ def section_between(page: str, start: str, end: str) -> str:
 
 
 def test_no_default_is_that_of_this_machine():
-    assert re.search(r"`--jobs N`.*Default: one a core\.", section_of(COMMAND_LINE, "trimtuner bench paper"))
     for page in PAGES.values():
         assert str(Path.home()) not in page
         assert str(Path.cwd()) not in page

@@ -15,20 +15,24 @@ from test_jobfile_fuzz import SEEDS, mutated
 from typer.testing import CliRunner
 
 from trimtuner.commands.cli import app
+from trimtuner.engines.known import ENGINES
+from trimtuner.engines.protocol import EXIT, LOST, OUT_OF_MEMORY, PREEMPTED, SIGNAL, TIMEOUT, UNAVAILABLE
 from trimtuner.errors import InputError
-from trimtuner.jobs.cloud_section import VM_KEYS
-from trimtuner.jobs.engine_section import ENGINE_KEYS
-from trimtuner.jobs.faults import Faults, JobFileError
-from trimtuner.jobs.fields import ROOT, SECTIONS, Field
+from trimtuner.jobs.cloud_section import CloudKeys, SpotKeys, VmKeys
+from trimtuner.jobs.engine_section import EngineChoice, keys_of_engine
+from trimtuner.jobs.job import JobKeys
 from trimtuner.jobs.load import load_job
-from trimtuner.jobs.quantities import duration, memory, money, share
-from trimtuner.jobs.run_section import RETRIED_KINDS
+from trimtuner.jobs.problem_section import Budget, GoalKeys
+from trimtuner.jobs.run_section import Retries, TrialCommand
 from trimtuner.jobs.schema import job_schema, schema_text, write_schema
-from trimtuner.jobs.schema_engine import COMMON_KEYS
-from trimtuner.jobs.schema_kinds import CONSTRAINT, DURATION, MEMORY, MONEY, SHARE
-from trimtuner.jobs.schema_search import options_of
+from trimtuner.jobs.search_section import Search, StopKeys, options_of
+from trimtuner.jobs.space_section import Data
 from trimtuner.jobs.starter import SCHEMA_FILE, init_text, write_init_with_schema
-from trimtuner.jobs.tree import ListNode, MappingNode, ScalarNode, plain_scalar, tree_of
+from trimtuner.jobs.tree import plain_scalar, tree_of
+from trimtuner.keys.declared import keys_of
+from trimtuner.keys.faults import Faults, JobFileError
+from trimtuner.keys.fields import Field, ListNode, MappingNode, ScalarNode
+from trimtuner.keys.kinds import CONSTRAINT, DURATION, MEMORY, MONEY, SHARE
 from trimtuner.problem.problem import Constraint
 from trimtuner.tuning.recipes import METHODS
 from written_jobs import write_job
@@ -210,13 +214,40 @@ def test_a_goal_against_another_is_right():
 
 def test_it_has_the_keys_of_the_reader_and_no_others():
     sections = SCHEMA["properties"]
-    assert set(sections) == set(SECTIONS[ROOT])
-    for name in SECTIONS.keys() - {ROOT}:
-        assert set(sections[name]["properties"]) == set(SECTIONS[name]), name
-    run = sections["run"]["properties"]
-    assert set(run["retries"]["properties"]) == set(RETRIED_KINDS)
-    assert set(sections["cloud"]["properties"]["vms"]["additionalProperties"]["properties"]) == set(VM_KEYS)
-    assert set(sections["engine"]["properties"]) == {*COMMON_KEYS, *(k for keys in ENGINE_KEYS.values() for k in keys)}
+    assert set(sections) == set(keys_of(JobKeys))
+    declared = {
+        ("goal",): GoalKeys,
+        ("budget",): Budget,
+        ("data",): Data,
+        ("cloud",): CloudKeys,
+        ("cloud", "spot"): SpotKeys,
+        ("run",): TrialCommand,
+        ("run", "retries"): Retries,
+        ("search",): Search,
+        ("search", "stop"): StopKeys,
+    }
+    for path, one in declared.items():
+        assert set(at_schema(path)["properties"]) == set(keys_of(one)), path
+    assert set(sections["cloud"]["properties"]["vms"]["additionalProperties"]["properties"]) == set(keys_of(VmKeys))
+    of_engines = {name for engine in ENGINES for name in keys_of_engine(engine)}
+    assert set(sections["engine"]["properties"]) == {*keys_of(EngineChoice), *of_engines}
+
+
+def at_schema(path: tuple) -> dict:
+    schema = SCHEMA
+    for name in path:
+        schema = schema["properties"][name]
+    return schema
+
+
+def test_a_key_that_several_engines_have_is_the_same_to_all_of_them():
+    for engine in ENGINES:
+        for name, key in keys_of_engine(engine).items():
+            assert key.schema == SCHEMA["properties"]["engine"]["properties"][name]
+
+
+def test_kinds_of_failure_that_are_tried_again_are_those_that_engines_tell_apart():
+    assert set(keys_of(Retries)) == {PREEMPTED, EXIT, SIGNAL, OUT_OF_MEMORY, TIMEOUT, LOST, UNAVAILABLE}
 
 
 def test_every_key_is_described_and_its_defaults_and_examples_are_right():
@@ -423,17 +454,17 @@ QUANTITIES = st.tuples(AMOUNTS, st.sampled_from(["", " "]), st.sampled_from(UNIT
 )
 
 
-@pytest.mark.parametrize(("schema", "reader"), [(MONEY, money), (DURATION, duration), (MEMORY, memory), (SHARE, share)])
+@pytest.mark.parametrize("kind", [MONEY, DURATION, MEMORY, SHARE])
 @given(text=QUANTITIES)
 @settings(max_examples=150, deadline=None)
-def test_a_text_with_a_unit_is_right_to_both_or_to_none(schema, reader, text):
+def test_a_text_with_a_unit_is_right_to_both_or_to_none(kind, text):
     value = plain_scalar(text.strip())
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return
-    seen, taken = Draft202012Validator(schema).is_valid(value), is_taken(reader, value)
+    seen, taken = Draft202012Validator(kind.schema).is_valid(value), is_taken(kind.read, value)
     assert seen or not taken
-    is_above_one = schema is SHARE and "/" in text
-    is_part_of_a_byte = schema is MEMORY and text.strip().endswith("B")
+    is_above_one = kind is SHARE and "/" in text
+    is_part_of_a_byte = kind is MEMORY and text.strip().endswith("B")
     assert taken or not seen or is_above_one or is_part_of_a_byte
 
 

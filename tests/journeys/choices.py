@@ -20,7 +20,7 @@ Pair: TypeAlias = tuple[tuple[str, Choice], tuple[str, Choice]]
 CHOICES: dict[str, tuple[Choice, ...]] = {
     "method": tuple(METHODS),
     "parameters": ("list", "names", "int", "float", "log", "conditional", "constant", "yes or no", "configs"),
-    "machines": ("none", "one", "own", "catalogue", "counts", "markets", "helpers"),
+    "machines": ("none", "one", "own", "catalog", "counts", "markets", "helpers"),
     "limits": ("none", "cost", "time", "own metric", "several", "impossible"),
     "interruption": ("none", "interrupt", "twice", "kill", "edited"),
     "goal": ("best", "least cost", "loss", "trade-off"),

@@ -71,7 +71,7 @@ _OWN = {
 _CLOUD: dict[str, dict[str, object]] = {
     "one": {"vms": {"only": {"vcpus": 1, "memory_gib": 1, "price_per_hour": 3.6}}},
     "own": {"vms": _OWN},
-    "catalogue": {"catalog": "builtin", "vm_type": ["c5.large", "m5.xlarge"], "region": "us-east-1"},
+    "catalog": {"catalog": "builtin", "vm_type": ["c5.large", "m5.xlarge"], "region": "us-east-1"},
     "counts": {"vms": _OWN, "vm_count": {"min": 1, "max": 8, "rule": "vm_count * vcpus in [2, 4, 8]"}},
     "markets": {
         "vms": {name: {**vm, "spot_price_per_hour": 0.01} for name, vm in _OWN.items()},

@@ -29,12 +29,11 @@ from journeys.making import TRIALS, TRIALS_BEFORE, write_journey
 from trimtuner.commands.cli import main
 from trimtuner.commands.dashboard import renderer
 from trimtuner.commands.dashboard.app import Dashboard
-from trimtuner.commands.look import Look
 from trimtuner.errors import NoAnswer, TrimTunerError
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.problem.history import History
 from trimtuner.tuning import tuner
-from trimtuner.views.catalogue import DRAWN, VIEWS
+from trimtuner.views.every import VIEWS, drawn_views
 
 OK, REFUSED, NO_ANSWER, INTERRUPTED = 0, 2, 3, 130
 FAULTS = ("Traceback", "could not be shown", "the display failed", "being read")
@@ -104,7 +103,7 @@ def walk(folder: Path, journey: Journey, storage: str | None, other_storage: str
 
 def _expected(path: Path) -> int:
     """Whether there is an answer: as soon as anything was measured."""
-    return OK if Look.at(JobStudy.at(path)).history.measurements else NO_ANSWER
+    return OK if JobStudy.at(path).state().history.measurements else NO_ANSWER
 
 
 def _edit(path: Path, change) -> None:
@@ -180,7 +179,7 @@ def _begun(folder: Path, path: Path) -> int:
     if ran.exists():
         return len(ran.read_text().splitlines())
     try:  # played from a table: nothing is run that could leave a trace
-        return len(JobStudy.at(path).open_to_read()[1].attempts())
+        return len(JobStudy.at(path).record.attempts())
     except TrimTunerError:
         return 0
 
@@ -237,11 +236,11 @@ def _look_everywhere(folder: Path, path: Path, journey: Journey, code: int) -> N
 
 def _add_up(path: Path, journey: Journey, status: dict, trials: list) -> None:
     """Counts and money are the same wherever they are told, and every cent is in the ledger."""
-    look = Look.at(JobStudy.at(path))
+    look = JobStudy.at(path).state()
     kinds = {"ok": "succeeded", "forgotten": "forgotten"}
     states = Counter(kinds.get(row["state"].split()[0], "failed") for row in trials)
     assert status["trials"] == {name: states[name] for name in ("succeeded", "failed", "forgotten")} | {"running": 0}
-    charges = sum(entry.nanos for entry in look.view.ledger() if entry.kind == "charge")
+    charges = sum(entry.nanos for entry in look.record.ledger() if entry.kind == "charge")
     assert round(status["spent_usd"] * 1e9) == charges == sum(round(row["cost"] * 1e9) for row in trials)
     assert status["reserved_usd"] == 0.0
     assert (status["spent_usd"] > 0.0) == has_prices(journey["machines"])
@@ -296,7 +295,7 @@ def _into_another(folder: Path, path: Path, journey: Journey, storage: str | Non
     for form in ("csv", "json"):
         exported = call(folder, "export", path, "--format", form).out
         (folder / f"x.{form}").write_text(exported, encoding="utf-8")
-    count = len(Look.at(JobStudy.at(path)).history.measurements)
+    count = len(JobStudy.at(path).state().history.measurements)
     assert f"{count} measurements added, 0 known already" in call(folder, "import", other, "x.csv").out
     assert f"0 measurements added, {count} known already" in call(folder, "import", other, "x.json").out
     assert call(folder, "export", other).out == call(folder, "export", path).out
@@ -318,7 +317,7 @@ def _by_python(path: Path, code: int) -> None:
     assert {name: one.mean for name, one in found.estimates.items()} == pytest.approx(
         {name: one["mean"] for name, one in best["estimates"].items()}
     )
-    for view in DRAWN:
+    for view in drawn_views():
         try:
             assert study.plot(view).svg.startswith("<svg")
         except NoAnswer as error:
@@ -329,11 +328,11 @@ def _same_trials(path: Path, journey: Journey) -> None:
     """One at a time, each trial is the one that the history before it asks for: the last, and one amid the rest."""
     if journey["parallel"] != 1 or journey["failures"] == "all" or journey["interruption"] in ("twice", "kill"):
         return
-    look = Look.at(JobStudy.at(path))
+    look = JobStudy.at(path).state()
     outcomes = sorted(look.history.outcomes, key=lambda outcome: outcome.trial.number)
     for number in {TRIALS_BEFORE, len(outcomes) - 1} & set(range(len(outcomes))):
         before = History(tuple(outcomes[:number]), (), number)
-        asked, ran = tuner.ask(look.study.problem, look.study.recipe, before, look.study.seed), outcomes[number].trial
+        asked, ran = tuner.ask(look.problem, look.recipe, before, look.seed), outcomes[number].trial
         assert (dict(asked.config), asked.fraction) == (dict(ran.config), ran.fraction)
 
 

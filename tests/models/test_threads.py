@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from trimtuner.engines.minding.environment import THREADS
+from trimtuner.engines.supervising.environment import THREADS
 
 SCRIPT = """
 from concurrent.futures import ThreadPoolExecutor

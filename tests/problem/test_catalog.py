@@ -138,7 +138,7 @@ def test_the_shipped_files_are_small_and_say_where_they_come_from():
         assert needed in notice
 
 
-def test_importing_the_catalogue_reads_no_prices():
+def test_importing_the_catalog_reads_no_prices():
     script = (
         "import trimtuner as tt; tt.Cloud; tt.VM; from trimtuner.problem import catalog;"
         "print(catalog.built_in_listings.cache_info().currsize)"

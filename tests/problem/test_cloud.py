@@ -115,7 +115,7 @@ def test_what_spot_is_like_is_filled_in_where_machines_do_not_say_it():
     assert vms["small"].spot_interruptions_per_hour == 0.1
 
 
-def test_the_built_in_catalogue_has_a_spot_market_once_somebody_says_what_it_is_like():
+def test_the_built_in_catalog_has_a_spot_market_once_somebody_says_what_it_is_like():
     cloud = tt.Cloud(catalog="aws", vm_types=["t2.small"], market=["on_demand", "spot"], spot=tt.Spot(discount=0.6))
     assert [cloud.price_per_hour(one) for one in cloud.clusters] == pytest.approx([0.023, 0.023 * 0.4])
 
@@ -162,13 +162,13 @@ def test_every_price_is_count_times_worker_plus_helpers_for_any_cloud(prices, co
         assert cloud.price_per_hour(cluster) == pytest.approx(expected)
 
 
-def test_the_catalogue_has_the_papers_machines_at_the_papers_prices():
+def test_the_catalog_has_the_papers_machines_at_the_papers_prices():
     catalog = built_in_catalog()
     assert {name: catalog[name].price_per_hour for name in PAPER_PRICES} == PAPER_PRICES
     assert {name: catalog[name].vcpus for name in PAPER_VCPUS} == PAPER_VCPUS
 
 
-def test_machines_of_ones_own_may_stand_beside_those_of_the_catalogue_and_win():
+def test_machines_of_ones_own_may_stand_beside_those_of_the_catalog_and_win():
     own = {"mine": SMALL, "t2.small": tt.VM(vcpus=1, memory_gib=2, price_per_hour=9.0)}
     cloud = tt.Cloud(own, catalog="builtin", vm_types=["mine", "t2.small", "t2.medium"])
     prices = {cluster.vm_type: cloud.price_per_hour(cluster) for cluster in cloud.clusters}
@@ -203,7 +203,7 @@ def test_numpy_counts_become_plain_numbers():
             lambda: tt.Cloud(catalog="gpc", vm_types=["a"]),
             r"catalog='gpc' is not known; 'aws', 'azure', 'gcp' are built in, .* did you mean 'gcp'\?",
         ),
-        (lambda: tt.Cloud(catalog=3, vm_types=["a"]), "catalog=3 must be the name of a catalogue"),
+        (lambda: tt.Cloud(catalog=3, vm_types=["a"]), "catalog=3 must be the name of a catalog"),
         (lambda: tt.Cloud(catalog="absent.csv"), "there is no file 'absent.csv'"),
         (lambda: tt.Cloud(catalog="gcp", vm_types=["t2.small"]), "'t2.small', which is no known VM type"),
         (lambda: tt.Cloud(catalog="aws", region="us-est-1", vm_types=["a"]), "no region 'us-est-1'; .*us-east-1"),

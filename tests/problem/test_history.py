@@ -113,12 +113,6 @@ def test_numbers_only_grow_whatever_the_order_of_asking_and_telling(asks):
     assert sorted(numbers) == list(range(asked))
 
 
-def test_a_trials_configuration_is_a_copy_of_ones_own():
-    one = trial(0, a=1)
-    one.configuration["a"] = 2
-    assert one.config == {"a": 1}
-
-
 def test_a_forgotten_failure_costs_what_it_cost_and_is_nothing_else():
     on_its_way = dataclasses.replace(succeeded(trial(0), 2.0, 0.1), failed="exit")
     told = History().with_asked(trial(0)).with_told(on_its_way).with_told(succeeded(trial(1)))

@@ -11,6 +11,7 @@ import trimtuner as tt
 from trimtuner.problem.history import Trial
 from trimtuner.problem.problem import Problem
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
+from trimtuner.problem.rows import measurement_of_row
 
 PRICES = [1.0, 7.2]  # USD per hour
 PRICED = tt.Space.from_configs(
@@ -49,6 +50,33 @@ def test_without_prices_time_alone_is_enough_where_money_does_not_matter():
     outcome = succeed(problem(UNPRICED), accuracy=0.9, time=36.0)
     assert outcome.cost == 0.0
     assert "cost" not in outcome.measurements[-1].metrics
+
+
+@pytest.mark.parametrize(
+    ("space", "metrics"),
+    [
+        (PRICED, {"accuracy": 91, "time": 36.0}),
+        (PRICED, {"accuracy": -0.1, "time": 36.0}),
+        (PRICED, {"accuracy": 0.9, "time": 0.0}),
+        (PRICED, {"accuracy": 0.9, "cost": -1.0}),
+        (PRICED, {"accuracy": 0.9}),
+        (PRICED, {"time": 36.0}),
+        (UNPRICED, {"accuracy": 0.9, "time": 36.0}),  # no price, and a budget
+    ],
+)
+def test_a_row_of_a_file_is_refused_by_the_rule_and_in_the_words_of_what_is_told(space, metrics):
+    made = problem(space, budget=5.0)
+    with pytest.raises(tt.InputError) as told:
+        succeed(made, **metrics)
+    with pytest.raises(tt.InputError) as read:
+        measurement_of_row("m.csv, row 2", {"a": "2", "fraction": "0.5", **metrics}, made)
+    assert str(read.value) == f"m.csv, row 2: {told.value}".replace("trial 7", "it")
+
+
+def test_a_row_of_a_file_is_completed_as_what_is_told():
+    told = succeed(problem(), accuracy=0.9, time=36.0).measurements[-1]
+    row = {"a": "2", "fraction": "0.5", "accuracy": "0.9", "time": "36"}
+    assert measurement_of_row("m.csv, row 2", row, problem()) == told
 
 
 def test_metrics_nobody_asked_for_are_kept():
@@ -169,7 +197,7 @@ def test_a_time_that_does_not_follow_must_be_reported_where_it_is_asked_for():
         ({0.5: {"accuracy": 0.5, "time": 1}}, "not on the way to the trial's fraction 0.5"),
         ({1: {"accuracy": 0.5, "time": 1}}, "not on the way"),
         ({0.3: {"accuracy": 0.5, "time": 1}}, "fraction 0.3 is none of those offered"),
-        ({math.nan: {"accuracy": 0.5, "time": 1}}, "none of those offered"),
+        ({math.nan: {"accuracy": 0.5, "time": 1}}, "a number, not nan"),
         ({0.1: {"accuracy": 0.5}}, "neither time="),
         ({0.1: {"time": 1}}, "reports no 'accuracy'"),
         ({0.1: {"accuracy": 50, "time": 1}}, "accuracy=50 is above 1"),

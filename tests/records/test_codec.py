@@ -16,7 +16,7 @@ from trimtuner.records.codec import (
     encode_recommended,
 )
 from trimtuner.records.errors import RecordError
-from trimtuner.records.money import to_nanos, to_usd
+from trimtuner.records.money import money_left, to_nanos, to_usd
 
 any_text = st.text(st.characters(codec=None), max_size=8)  # lone surrogates and NUL included
 values = st.one_of(st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), any_text)
@@ -110,3 +110,9 @@ def test_amounts_in_cents_add_up_exactly(amounts):
 def test_what_is_no_amount_is_refused(bad):
     with pytest.raises(InputError, match="the price"):
         to_nanos(bad, "the price")
+
+
+def test_what_is_left_is_the_budget_without_what_is_spent_and_reserved_and_never_below_nothing():
+    assert money_left(2.0, 0.5, 0.25) == 1.25
+    assert money_left(2.0, 1.5, 1.0) == 0.0
+    assert money_left(None, 1.5, 1.0) is None

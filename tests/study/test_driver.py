@@ -27,6 +27,7 @@ from trimtuner.engines.replay.engine import ReplayEngine
 from trimtuner.engines.replay.script import Script
 from trimtuner.problem.problem import Problem
 from trimtuner.study import driver as driver_module
+from trimtuner.study.description import Description
 from trimtuner.study.driver import Driver, Happening
 from trimtuner.study.memory import Recorded
 from trimtuner.study.owners import HEARTBEAT_SECONDS
@@ -97,9 +98,9 @@ class Bench:
     def __init__(
         self, folder: Path, script_of: Callable[[Launch], Script], retries: dict[str, int], trials: int
     ) -> None:
-        self.memory = Recorded(folder / "a.db", "a", {}, problem())
+        self.memory = Recorded(folder / "a.db", "a", Description(problem(), "random", 0))
         recipe = recipe_named("random").but(stop=tt.AfterTrials(trials))
-        self.study = Study.of(problem(), recipe, 0, self.memory)
+        self.study = Study.of(Description(problem(), "random", 0), recipe, self.memory)
         self.engine = Noted(folder / "trials", script_of)
         self.folder = folder
         self.happened: list[Happening] = []

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 import trimtuner as tt
-from trimtuner.engines.minding import processes
+from trimtuner.engines.supervising import processes
 from trimtuner.problem.problem import Problem
 from trimtuner.records import Owner
 from trimtuner.study import memory
+from trimtuner.study.description import Description
 from trimtuner.study.memory import Recorded
 from trimtuner.study.owners import is_alive, this_process
 from waiting import wait_until
@@ -97,7 +98,7 @@ def test_where_nothing_is_shown_the_heartbeat_decides(monkeypatch):
 
 def recorded(place: str | Path) -> Recorded:
     space = tt.Space({"x": tt.Choice([0, 1])})
-    return Recorded(place, "study", {}, Problem.of(space, "accuracy", None, (), None))
+    return Recorded(place, "study", Description(Problem.of(space, "accuracy", None, (), None), "random", 0))
 
 
 def test_it_beats_whatever_else_is_done(tmp_path, monkeypatch):

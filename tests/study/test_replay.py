@@ -5,8 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trimtuner as tt
+from trimtuner.decisions.designs import AcrossFractions
+from trimtuner.engines.protocol import Launch
+from trimtuner.engines.replay.engine import ReplayEngine
+from trimtuner.engines.replay.script import scripts_of
 from trimtuner.engines.table import Table
-from trimtuner.study.replay import LEVELS, Moment, Run, replay
+from trimtuner.problem.problem import Problem
+from trimtuner.study.description import Description
+from trimtuner.study.driver import Driver
+from trimtuner.study.memory import InMemory, Recorded
+from trimtuner.study.replay import LEVELS, ReplayMoment, ReplayRun, replay, tell_from_table
+from trimtuner.study.study import Study
+from trimtuner.tuning.recipes import recipe_named
 
 DESCRIPTION = {
     "configuration": {"size": "size", "mode": "mode"},
@@ -42,8 +52,9 @@ def table(**changes):
 
 def run_of(*states):
     """A run from (USD spent, quality, name of the recommended configuration)."""
-    return Run(
-        0, tuple(Moment(usd, quality, {"a": name}, 1.0, 1.0, 0.0, 0.01, 1.0, True) for usd, quality, name in states)
+    return ReplayRun(
+        0,
+        tuple(ReplayMoment(usd, quality, {"a": name}, 1.0, 1.0, 0.0, 0.01, 1.0, True) for usd, quality, name in states),
     )
 
 
@@ -84,9 +95,9 @@ def test_a_search_good_from_its_first_trial_is_settled_at_its_price():
 
 
 def test_a_run_without_trials_never_settles():
-    assert Run(0, ()).settled(0.9) is None
-    assert Run(0, ()).first_hit(0.9) is None
-    assert Run(0, ()).quality_at(1.0) == 0.0
+    assert ReplayRun(0, ()).settled(0.9) is None
+    assert ReplayRun(0, ()).first_hit(0.9) is None
+    assert ReplayRun(0, ()).quality_at(1.0) == 0.0
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from("xyz")), min_size=1, max_size=12), st.floats(0, 1))
@@ -167,6 +178,68 @@ def test_snapshots_of_a_table_are_told_and_charged_once():
     (moment,) = run.moments
     assert moment.fraction == 0.5
     assert moment.spent in [pytest.approx(0.5 * size) for size in (1, 2, 3, 4)]
+
+
+def bumpy_table():
+    """Snapshots of which some fail, some come after the run has failed, and some took longer by themselves."""
+    full = {1: (3600, ""), 2: (3600, "oom"), 3: (900, "oom"), 4: (3600, ""), 5: (3600, "oom")}  # seconds, and its end
+    half = {1: (1800, ""), 2: (1800, "oom"), 3: (1800, ""), 4: (7200, ""), 5: (1800, "")}
+    tenth = {1: (360, "oom"), 2: (360, ""), 3: (360, ""), 4: (360, ""), 5: (360, "")}
+    columns = ("size", "mode", "rows", "acc", "seconds", "usd", "failed")
+    rows = [
+        dict(
+            zip(
+                columns,
+                (str(size), "sync", str(rows), f"0.{size}", str(cell[size][0]), "1", cell[size][1]),
+                strict=True,
+            )
+        )
+        for rows, cell in ((100, tenth), (500, half), (1000, full))
+        for size in full
+    ]
+    return Table.read("bumpy", rows, {**DESCRIPTION, "snapshots": True, "failed": "failed"})
+
+
+PASSED = {1: [0.5], 2: [0.1], 3: [0.1], 4: [0.1, 0.5], 5: [0.1, 0.5]}  # on the way to all of the data
+
+
+@pytest.mark.parametrize("size", PASSED)
+def test_what_a_run_told_before_it_failed_is_measured_and_what_comes_later_is_not(size):
+    end, passed = bumpy_table().told({"size": size, "mode": "sync"}, 1.0, (0.1, 0.5))
+    assert list(passed) == PASSED[size]
+    assert end.failed == ("oom" if size in (2, 3, 5) else None)
+
+
+def test_a_rehearsal_and_a_replay_of_one_table_have_one_history(tmp_path):
+    """Through the engine, the clock and the record, or told at once: the same trials, measured and charged the same."""
+    bumpy = bumpy_table()
+    problem = Problem.of(bumpy.space, "accuracy", None, ["cost <= 2"], None, 1e6)
+    recipe = recipe_named("trimtuner").but(design=AcrossFractions(), stop=tt.AfterTrials(8))
+
+    description = Description(problem, "trimtuner", 1)
+    replayed = Study.of(description, recipe, InMemory())
+    for _ in range(8):
+        tell_from_table(replayed, bumpy, replayed.ask())
+
+    memory = Recorded(tmp_path / "a.db", "a", description)
+    rehearsed = Study.of(description, recipe, memory)
+    engine = ReplayEngine(tmp_path / "trials", bytes(32), scripts_of(bumpy), pace=1e6)
+
+    def launch(study, trial, attempt):
+        place = tmp_path / "trials" / study
+        about = {"configuration": trial.config, "fraction": trial.fraction, "snapshots": trial.snapshots}
+        return Launch(study, trial.number, attempt, ("none",), place, tmp_path, {}, (), 1e6, **about)
+
+    Driver(rehearsed, memory, engine, launch).run()
+    assert [told_of(one) for one in rehearsed.history.outcomes] == [told_of(one) for one in replayed.history.outcomes]
+    ways = {(one.failed, len(one.measurements)) for one in replayed.history.outcomes}
+    assert {kind for kind, _ in ways} == {None, "oom"}
+    assert max(count for kind, count in ways if kind == "oom") > 0
+
+
+def told_of(outcome):
+    measured = [(one.fraction, {**one.metrics}) for one in outcome.measurements]
+    return {**outcome.trial.config}, outcome.trial.fraction, outcome.failed, outcome.cost, outcome.time, measured
 
 
 SEARCH = {"seed": 0, "trials": 100}

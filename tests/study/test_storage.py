@@ -62,12 +62,16 @@ def test_opened_again_it_goes_on_where_it_was(storage):
 
 def test_another_problem_method_or_seed_is_another_study(storage):
     study(storage)
-    with pytest.raises(tt.InputError, match=r"another definition \(constraints: was \['cost <= 1'\], is \[\]\)"):
+    with pytest.raises(
+        tt.InputError, match=r"another definition \(constraints\.cost: was \{'at_most': 1\.0\}, is gone\)"
+    ):
         tt.Study(space(), maximize="accuracy", seed=3, storage=storage)
     with pytest.raises(tt.InputError, match=r"another definition \(method: was 'trimtuner', is 'random'\)"):
         study(storage, method="random")
     fewer = tt.Space({"x": tt.Choice([0, 1])}, cloud=space().cloud, fractions=[0.1, 1])
-    with pytest.raises(tt.InputError, match=r"another definition \(space: the values, machines or prices differ"):
+    with pytest.raises(
+        tt.InputError, match=r"another definition \(parameters\.x\.values: was \[0, 1, 2, 3, 4\], is \[0, 1\]\)"
+    ):
         tt.Study(fewer, maximize="accuracy", constraints=["cost <= 1"], seed=3, storage=storage)
     assert study(storage, method="random", name="control").history == tt.History()
 

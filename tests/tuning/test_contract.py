@@ -205,12 +205,12 @@ def searched(name, family):
 
 
 def place(problem, trial):
-    return problem.space.key(trial.configuration), trial.fraction
+    return problem.space.key(trial.config), trial.fraction
 
 
 def places(problem, trial):
     """All that the trial will measure."""
-    return [(problem.space.key(trial.configuration), fraction) for fraction in (*trial.snapshots, trial.fraction)]
+    return [(problem.space.key(trial.config), fraction) for fraction in (*trial.snapshots, trial.fraction)]
 
 
 def recommended(problem, recipe, history):
@@ -264,7 +264,7 @@ def test_a_search_never_asks_the_same_twice(name, family):
 def test_every_trial_is_in_the_space_and_at_a_fraction_that_the_method_tests(name, family):
     problem, recipe, steps, _ = searched(name, family)
     for number, (_, trial) in enumerate(steps):
-        problem.space.check(trial.configuration)
+        problem.space.check(trial.config)
         assert trial.number == number
         assert trial.fraction in offered(problem, recipe)
         assert set(trial.snapshots) <= {f for f in problem.space.fractions if f < trial.fraction}

@@ -9,7 +9,6 @@ import trimtuner as tt
 from decisions.fakes import KnownSurrogate, gaussian_of_times, gaussian_over, history_of, problem_of, ran, space_of
 from trimtuner.decisions.stopping import Stop
 from trimtuner.problem.history import History
-from trimtuner.study.definition import definition_of
 from trimtuner.tuning import tuner
 from trimtuner.tuning.pareto import Front, price_sought
 from trimtuner.tuning.recipes import METHODS, TRIMTUNER, recipe_named
@@ -212,8 +211,8 @@ def test_in_a_space_that_cannot_be_listed_neighbours_of_the_cheap_and_of_the_bes
 
 def test_definitions_of_studies_with_one_goal_are_as_they_were():
     one = study(minimize=None)
-    assert definition_of(one.problem, "trimtuner", 0)["goal"] == "maximize accuracy"
-    assert definition_of(study().problem, "trimtuner", 0)["goal"] == "maximize accuracy, minimize cost"
+    assert one.description.plain["goal"] == {"maximize": "accuracy"}
+    assert study().description.plain["goal"] == {"maximize": "accuracy", "minimize": "cost"}
 
 
 def test_time_must_be_told_where_it_is_the_price():

@@ -13,10 +13,10 @@ import math
 import pytest
 
 import trimtuner as tt
-from trimtuner.jobs.definition import definition_of as definition_of_job
+from trimtuner.jobs.differing import description_of
 from trimtuner.jobs.load import load_job
 from trimtuner.problem.problem import Problem
-from trimtuner.study.definition import definition_of
+from trimtuner.study.description import Description
 
 
 def space_with(rate):
@@ -88,9 +88,9 @@ def problem_with(rate):
 
 
 def test_the_risk_is_part_of_what_a_study_is_only_where_there_is_some():
-    calm, risky = (definition_of(problem_with(rate), "trimtuner", 0)["space"] for rate in (0.0, 0.3))
+    calm, risky = (Description(problem_with(rate), "trimtuner", 0).digest for rate in (0.0, 0.3))
     assert calm != risky
-    assert risky != definition_of(problem_with(0.2), "trimtuner", 0)["space"]
+    assert risky != Description(problem_with(0.2), "trimtuner", 0).digest
 
 
 JOB = """\
@@ -110,9 +110,9 @@ def test_the_risk_is_part_of_what_a_job_is_only_where_there_is_some(tmp_path):
     for rate in ("0", "0.05"):
         path = tmp_path / f"{rate}.yaml"
         path.write_text(JOB.format(own=f", spot_interruptions_per_hour: {rate}"))
-        found[rate] = definition_of_job(load_job(path))["cloud"]
+        found[rate] = description_of(load_job(path)).plain["cloud"]
     (tmp_path / "plain.yaml").write_text(JOB.format(own=""))
-    assert found["0"] == definition_of_job(load_job(tmp_path / "plain.yaml"))["cloud"]
+    assert found["0"] == description_of(load_job(tmp_path / "plain.yaml")).plain["cloud"]
     assert set(found["0"]) == {"vm_type", "helpers", "price_per_hour"}
     assert found["0.05"] == {
         **found["0"],

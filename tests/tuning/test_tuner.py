@@ -368,7 +368,7 @@ def test_a_search_of_a_continuous_space_asks_within_it_and_never_the_same_twice(
     history, seen = History(), set()
     for _ in range(8):
         one = ask(problem, recipe, history, 2)
-        problem.space.check(one.configuration)
+        problem.space.check(one.config)
         assert (one.config["rate"], one.fraction) not in seen
         seen.add((one.config["rate"], one.fraction))
         metrics = {"accuracy": 0.9 - 0.1 * abs(np.log10(one.config["rate"]) + 3.0), "time": one.fraction}

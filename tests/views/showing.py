@@ -60,7 +60,7 @@ def real_subject(trials=12, **changes) -> StudyState:
         score = 0.6 + 0.1 * config["x"] * trial.fraction**0.3
         study.tell(trial, accuracy=score, time=20 + 4000 * trial.fraction / cores)
     study.ask()
-    return study._subject()
+    return study.state()
 
 
 __all__ = ["HOSTILE", "Limits", "Money", "attempt", "known_subject", "ran", "real_subject", "subject_of"]

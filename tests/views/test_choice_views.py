@@ -57,8 +57,8 @@ def test_for_the_least_cost_the_other_axis_is_what_must_be_good_enough():
 def test_the_answer_says_what_is_recommended_beside_the_runner_up_and_what_it_saves():
     view = answers(shown("cost <= 35 USD"))
     assert (view.best.config, view.runner_up.config) == ({"x": 1}, {"x": 2})
-    assert view.best.estimates["score"][0] == pytest.approx(3.0, abs=1e-3)
-    assert view.best.chances["cost <= 35 USD"] == pytest.approx(1.0)
+    assert view.best.estimates["score"].mean == pytest.approx(3.0, abs=1e-3)
+    assert view.best.feasible["cost <= 35 USD"] == pytest.approx(1.0)
     assert "highest expected score" in view.why[0]
     assert "not tested itself" in view.why[1]
     assert "1 more score, 10.00 USD (33 %) less cost, 10 s (33 %) less time" in view.why[-1]
@@ -78,7 +78,7 @@ def test_a_measured_recommendation_says_that_its_figures_are_measurements():
 
 def test_the_command_is_that_of_the_recommendation_quoted_for_a_shell():
     subject = shown(command_of=lambda config, fraction: ("train", f"--x={config['x']} now", str(fraction)))
-    assert answers(subject).best.command == "train '--x=3 now' 1.0"
+    assert answers(subject).command == "train '--x=3 now' 1.0"
 
 
 def test_a_curve_goes_through_what_the_model_expects_with_nine_tenths_between_its_bounds():
@@ -90,7 +90,7 @@ def test_a_curve_goes_through_what_the_model_expects_with_nine_tenths_between_it
     belief = belief_of(problem, quantities, [ran(0, 0, 0.5, score=0.5, time=1.0).measurements[0]])
 
     def offered(view):
-        return [band for band in view.curves[0].band if band.fraction in (0.5, 1.0)]
+        return [expected for fraction, expected in view.curves[0].band if fraction in (0.5, 1.0)]
 
     subject = subject_of(problem, belief=belief, recipe=recipe_named("trimtuner"))
     view = _curves_at_known_places(subject)
@@ -149,7 +149,7 @@ def test_two_markets_are_two_maps():
     )
     trial = study.ask()
     study.tell(trial, time=100.0)
-    view = machines(study._subject())
+    view = machines(study.state())
     assert view.markets == ("on_demand", "spot")
     assert {(cell.vm_count, cell.market) for cell in view.cells} == {(c, m) for c in (1, 2) for m in view.markets}
 

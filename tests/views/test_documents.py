@@ -9,10 +9,11 @@ from html.parser import HTMLParser
 import pytest
 
 import trimtuner as tt
-from trimtuner.views.catalogue import VIEWS
+from trimtuner.views import trials
 from trimtuner.views.document import asset, document
+from trimtuner.views.every import VIEWS
 from trimtuner.views.markdown import markdown
-from trimtuner.views.trial_table import ROWS_AT_FIRST, newest_first, table_rows, trial_detail, trials_section
+from trimtuner.views.trials import ROWS_AT_FIRST, newest_first, table_rows, trial_detail
 from views.showing import HOSTILE, attempt, real_subject
 
 VOID = {"meta", "link", "input", "br"}
@@ -63,7 +64,7 @@ def hostile_subject():
     )
     for _ in range(3):
         study.tell(study.ask(), f=1.0, time=1.0)
-    subject = study._subject()
+    subject = study.state()
     first, second, third = subject.history.outcomes  # such as another program may have written into the record
     measured = replace(first.measurements[0], metrics={"f": 1.0, "time": 1.0, "<img src=x onerror=alert(1)>": 2.0})
     outcomes = (replace(first, measurements=(measured,)), replace(second, measurements=(), failed=HOSTILE), third)
@@ -143,23 +144,23 @@ def test_markdown_has_every_view_but_pictures(subject):
     assert "oom" in text
 
 
-@pytest.mark.parametrize("trials", [0, 1, 4])
-def test_a_study_of_few_trials_or_only_failures_is_shown_without_a_fault(trials):
+@pytest.mark.parametrize("count", [0, 1, 4])
+def test_a_study_of_few_trials_or_only_failures_is_shown_without_a_fault(count):
     study = tt.Study(tt.Space({"x": tt.Choice([1, 2, 3])}, fractions=[0.5, 1.0]), maximize="f")
-    for _ in range(trials):
+    for _ in range(count):
         study.tell(study.ask(), failed="oom", time=1.0)
-    html = document(study._subject())
+    html = document(study.state())
     assert html.count("Nothing was measured yet.") == 6
-    assert "Nothing was measured yet." in markdown(study._subject())
+    assert "Nothing was measured yet." in markdown(study.state())
 
 
 def test_a_study_of_one_measurement_without_money_is_shown_without_a_fault():
     study = tt.Study(tt.Space({"x": tt.Float(0.0, 1.0), "y": tt.Int(1, 9, when="x > 0.5")}), minimize="time")
     study.tell(study.ask(), time=1.0)
-    html = document(study._subject())
+    html = document(study.state())
     assert "There is only one number to each configuration: nothing to trade." in html
     assert Reader(html).open == []
-    assert markdown(study._subject())
+    assert markdown(study.state())
 
 
 def test_the_report_of_two_hundred_trials_is_small():
@@ -176,13 +177,13 @@ def test_the_page_begins_with_the_newest_rows_and_offers_the_others(subject):
     outcomes = [subject.history.outcomes[0]] * (ROWS_AT_FIRST + 5)
     many = tuple(replace(one, trial=replace(one.trial, number=number)) for number, one in enumerate(outcomes))
     long = replace(subject, history=replace(subject.history, outcomes=many, pending=()))
-    first = trials_section(long)
+    first = trials.VIEW.html(long)
     numbers = [int(one) for one in re.findall(r"<tr data-trial='(\d+)'", first)]
     assert numbers == list(range(ROWS_AT_FIRST + 4, 4, -1))
     assert "data-more" in first
     rest = table_rows(long, newest_first(long)[ROWS_AT_FIRST:])
     assert [int(one) for one in re.findall(r"data-trial='(\d+)'", rest)] == [4, 3, 2, 1, 0]
-    assert "data-more" not in trials_section(subject)
+    assert "data-more" not in trials.VIEW.html(subject)
 
 
 # --- colours

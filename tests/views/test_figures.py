@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 import trimtuner as tt
-from trimtuner.views.catalogue import DRAWN
+from trimtuner.views.every import drawn_views
 from trimtuner.views.figures import Figure, figures
 from trimtuner.views.notebook import study_html
 from views.showing import HOSTILE, real_subject
@@ -20,7 +20,7 @@ def subject():
     return real_subject()
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.parametrize("name", drawn_views())
 def test_a_view_as_svg_has_its_colours_in_it(subject, name):
     for figure in figures(subject, name):
         ElementTree.fromstring(figure.svg)  # noqa: S314
@@ -88,3 +88,10 @@ def test_where_there_are_no_machines_a_plot_of_them_says_so_and_not_that_more_is
     study.tell(study.ask(), f=1.0, time=1.0)
     with pytest.raises(tt.NoAnswer, match="no picture of 'machines': This space has no machines"):
         study.plot("machines")
+
+
+def test_what_needs_no_model_does_not_wait_for_one():
+    study = tt.Study(tt.Space({"x": tt.Choice([1, 2, 3])}, fractions=[0.5, 1.0]), maximize="f")
+    with pytest.raises(tt.NoAnswer, match="no picture of 'timeline': No trial was started yet"):
+        study.plot("timeline")
+    assert study.plot("spend").svg.startswith("<svg")

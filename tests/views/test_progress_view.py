@@ -7,7 +7,8 @@ import pytest
 import trimtuner as tt
 from decisions.fakes import ran, space_of
 from trimtuner.problem.history import Outcome, Trial
-from trimtuner.views.progress import progress
+from trimtuner.problem.problem import Goal
+from trimtuner.views.progress import progress, progress_line
 from views.showing import attempt, known_subject
 
 SPACE = space_of(3, prices=[3600.0] * 3)
@@ -32,16 +33,16 @@ def searched(*recommended, **changes):
 
 def test_each_moment_is_judged_by_what_is_known_now():
     view = progress(searched(0, 0, 1))
-    assert [moment.goal for moment in view.moments] == pytest.approx([1.0, 1.0, 2.0, 3.0], abs=1e-3)
-    assert [moment.config["x"] for moment in view.moments] == [0, 0, 1, 2]
-    assert [moment.usd for moment in view.moments] == [0.0, 1.0, 2.0, 3.0]
-    assert [moment.seconds for moment in view.moments] == [0.0, 10.0, 20.0, 30.0]
+    assert [moment.goal for moment in view] == pytest.approx([1.0, 1.0, 2.0, 3.0], abs=1e-3)
+    assert [moment.config["x"] for moment in view] == [0, 0, 1, 2]
+    assert [moment.usd for moment in view] == [0.0, 1.0, 2.0, 3.0]
+    assert [moment.seconds for moment in view] == [0.0, 10.0, 20.0, 30.0]
 
 
 def test_changes_are_counted_from_the_first_recommendation_on():
     view = progress(searched(0, 0, 1))
-    assert [moment.is_change for moment in view.moments] == [True, False, True, True]
-    assert view.changes == 2
+    assert [moment.is_change for moment in view] == [True, False, True, True]
+    assert "changed twice" in progress_line(view, Goal("score", "maximize"))
 
 
 def test_money_is_what_had_ended_when_the_trial_was_asked():
@@ -51,8 +52,8 @@ def test_money_is_what_had_ended_when_the_trial_was_asked():
         attempt(2, 140.0, 140.0, 160.0, 4.0),
     )
     view = progress(searched(0, 0, 0, attempts=attempts, now=200.0))
-    assert [moment.usd for moment in view.moments] == [0.0, 0.0, 2.0, 7.0]
-    assert [moment.seconds for moment in view.moments] == [0.0, 20.0, 40.0, 60.0]  # at rest since the last end
+    assert [moment.usd for moment in view] == [0.0, 0.0, 2.0, 7.0]
+    assert [moment.seconds for moment in view] == [0.0, 20.0, 40.0, 60.0]  # at rest since the last end
 
 
 def test_of_a_method_that_writes_none_down_the_best_measured_within_the_limits_stands_in():
@@ -63,11 +64,11 @@ def test_of_a_method_that_writes_none_down_the_best_measured_within_the_limits_s
     ]
     subject = known_subject(SPACE, SCORES, SECONDS, "cost <= 5 USD", outcomes=outcomes)
     view = progress(subject)
-    assert [(moment.trial, moment.config["x"]) for moment in view.moments] == [(1, 0), (3, 1), (3, 1)]
+    assert [(moment.trial, moment.config["x"]) for moment in view] == [(1, 0), (3, 1), (3, 1)]
 
 
 def test_before_anything_was_measured_there_is_no_progress():
-    assert progress(known_subject(SPACE, SCORES, SECONDS, known=None)).moments == ()
+    assert progress(known_subject(SPACE, SCORES, SECONDS, known=None)) == ()
 
 
 def test_what_was_recommended_before_is_judged_although_it_has_left_the_pool():
@@ -82,8 +83,8 @@ def test_what_was_recommended_before_is_judged_although_it_has_left_the_pool():
             outcomes = study.history.outcomes
             asked = replace(outcomes[-1].trial, recommended=(left, 1.0))
             study.history = replace(study.history, outcomes=(*outcomes[:-1], replace(outcomes[-1], trial=asked)))
-    subject = study._subject()
+    subject = study.state()
     assert left not in subject.belief.pool
-    (moment,) = [one for one in progress(subject).moments if dict(one.config) == left]
+    (moment,) = [one for one in progress(subject) if dict(one.config) == left]
     assert 0.0 <= moment.goal <= 1.0  # trees predict within what they saw
     assert study.plot("progress").svg.startswith("<svg")

@@ -3,21 +3,21 @@
 import pytest
 
 from trimtuner.problem.problem import Goal
-from trimtuner.views.progress import Moment, Progress, progress
-from trimtuner.views.spend import Forecast, Spend, spend
-from trimtuner.views.terminal import ASCII, BLOCKS, money_bar, money_lines, progress_line, signs_for, timeline_lines
-from trimtuner.views.trials import Bar, timeline
+from trimtuner.views.progress import ProgressPoint, progress, progress_line
+from trimtuner.views.spend import Spend, money_bar, money_lines, spend
+from trimtuner.views.timeline import Bar, timeline, timeline_lines
+from trimtuner.views.words import ASCII, BLOCKS, signs_for
 from views.showing import Money, real_subject
 
 GOAL = Goal("accuracy", "maximize")
 
 
 def spent(budget, paid, reserved=0.0):
-    return Spend(Money(budget, paid, reserved), ((0.0, 0.0),), 1, 0, None, Forecast(None, None, None))
+    return Spend(Money(budget, paid, reserved), ((0.0, 0.0),), 1, 0, None, None)
 
 
 def moment(usd, goal):
-    return Moment(usd, 0.0, 0, {"x": goal}, goal, 1.0, True)
+    return ProgressPoint(usd, 0.0, 0, {"x": goal}, goal, 1.0, True)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_without_a_budget_there_is_no_bar_but_words():
 
 
 def test_the_line_of_quality_rises_with_the_money():
-    line = progress_line(Progress((moment(0.0, 0.1), moment(5.0, 0.9), moment(10.0, 0.9))), GOAL, ASCII)
+    line = progress_line((moment(0.0, 0.1), moment(5.0, 0.9), moment(10.0, 0.9)), GOAL, ASCII)
     drawn = line[line.index("[") + 1 : line.index("]")]
     assert len(drawn) == 40
     assert drawn == "_" * 19 + "@" * 21
@@ -46,9 +46,9 @@ def test_the_line_of_quality_rises_with_the_money():
 
 def test_attempts_under_way_come_last_and_all_bars_are_of_one_width():
     bars = (
-        Bar(0, 1, 0.0, 10.0, False, None, None, "oom", 0.5),
-        Bar(2, 1, 5.0, 20.0, True, "2 x large", None, "running", 1.0),
-        Bar(1, 2, 10.0, 20.0, False, "1 x small", None, "ok", 0.5),
+        Bar(0, 1, 0.0, 10.0, False, None, "oom", 0.5),
+        Bar(2, 1, 5.0, 20.0, True, "2 x large", "running", 1.0),
+        Bar(1, 2, 10.0, 20.0, False, "1 x small", "ok", 0.5),
     )
     lines = timeline_lines(bars, ASCII)
     assert [line.split("|")[0].strip() for line in lines] == ["0", "1", "2"]
@@ -59,7 +59,7 @@ def test_attempts_under_way_come_last_and_all_bars_are_of_one_width():
 
 
 def test_no_more_lines_than_asked_for():
-    bars = tuple(Bar(number, 1, number, number + 1.0, False, None, None, "ok", 0.1) for number in range(20))
+    bars = tuple(Bar(number, 1, number, number + 1.0, False, None, "ok", 0.1) for number in range(20))
     assert len(timeline_lines(bars, ASCII, 4)) == 4
     assert timeline_lines((), ASCII) == ["no trial was started yet"]
 

@@ -2,7 +2,9 @@
 
 from decisions.fakes import failed, history_of, problem_of, ran, space_of, trial
 from trimtuner.problem.history import Measurement, Outcome
-from trimtuner.views.trials import counts_by_state, rows, timeline, told_metrics
+from trimtuner.views import timeline as timeline_view
+from trimtuner.views.timeline import timeline
+from trimtuner.views.trials import VIEW, rows, trials_table
 from views.showing import attempt, subject_of
 
 SPACE = space_of(4, prices=[1.0] * 4)
@@ -24,7 +26,7 @@ def test_a_bar_goes_from_its_start_to_its_end_and_says_how_it_ended_and_what_it_
     assert [(bar.begin, bar.end) for bar in bars] == [(2.0, 10.0), (11.0, 20.0), (4.0, 5.0), (21.0, 50.0)]
     assert [bar.state for bar in bars] == ["preempted", "ok", "oom", "running"]
     assert [bar.usd for bar in bars] == [0.2, 0.3, 0.1, 2.5]
-    assert counts_by_state(bars) == {"preempted": 1, "ok": 1, "oom": 1, "running": 1}
+    assert "4 attempts at trials: 1 preempted, 1 ok, 1 oom, 1 running." in timeline_view.VIEW.html(shown())
 
 
 def test_in_memory_one_bar_follows_the_other():
@@ -48,5 +50,17 @@ def test_what_was_measured_on_the_way_is_a_snapshot_even_when_the_trial_failed()
 
 
 def test_the_metrics_of_the_table_are_the_goal_and_the_limits_but_cost_and_time_once():
-    assert told_metrics(subject_of(problem_of(SPACE, "cost <= 1", "recall >= 0.5"))) == ("score", "recall")
-    assert told_metrics(subject_of(problem_of(SPACE, "recall >= 0.5", minimize="cost"))) == ("recall",)
+    def heads(problem):
+        return trials_table(subject_of(problem, HISTORY), ()).heads
+
+    assert heads(problem_of(SPACE, "cost <= 1", "recall >= 0.5"))[2:6] == ["score", "recall", "cost", "time"]
+    assert heads(problem_of(SPACE, "recall >= 0.5", minimize="cost"))[2:5] == ["recall", "cost", "time"]
+
+
+def test_where_no_money_is_counted_no_table_has_a_column_of_costs():
+    free = subject_of(problem_of(space_of(4)), history_of(ran(0, 0, 1.0, score=1.0, time=5.0)))
+    assert "cost" not in trials_table(free, rows(free)).heads
+    page = VIEW.html(free)
+    assert ">cost<" not in page
+    assert f"colspan='{len(trials_table(free, ()).heads)}'" in page
+    assert ">cost<" in VIEW.html(shown())

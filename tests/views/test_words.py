@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trimtuner.tuning.recommendation import Estimate
 from trimtuner.views.words import chance, changed, configuration, count_of, estimate, placed, seconds, share, usd
 
 
@@ -51,5 +52,5 @@ def test_configurations_counts_and_changes():
     assert share(1.0) == "all"
     assert (count_of(1, "trial"), count_of(2000, "trial")) == ("1 trial", "2,000 trials")
     assert (changed(0), changed(1), changed(3)) == ("never changed", "changed once", "changed 3 times")
-    assert estimate("cost", (1.0, 0.5, 2.0)) == "1 USD (0.5 USD to 2 USD)"
+    assert estimate("cost", Estimate(1.0, 0.5, 2.0)) == "1 USD (0.5 USD to 2 USD)"
     assert estimate("cost", None) == "-"

@@ -15,7 +15,8 @@ from trimtuner.commands.catalog.command import app as catalog_app
 from trimtuner.errors import InputError, TrimTunerError, words_of
 
 if TYPE_CHECKING:
-    from trimtuner.commands.look import Look
+    from trimtuner.jobs.studies import JobStudy
+    from trimtuner.state import StudyState
     from trimtuner.tuning.recommendation import Recommendation
 
 EXIT_UNREAD = 1  # nobody read the output to its end
@@ -144,38 +145,38 @@ def run(
     Interrupt once to start nothing more and wait for the running trials, twice to leave at once: running trials then go
     on until their time-out, and the next run adopts them.
     """
-    from trimtuner.commands.look import Look, best_text, money_line, savings_text, status
     from trimtuner.commands.running import run_job
     from trimtuner.jobs.studies import JobStudy
     from trimtuner.jobs.validation import require_valid
+    from trimtuner.study.telling import best_text, money_line, savings_text, status
 
     of = JobStudy.at(job)
     warnings = require_valid(of.job)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
     reason = run_job(of, is_quiet=quiet or as_json)
-    look = Look.at(of)
+    state = of.state()
+    recommendation = state.recommendation
     if as_json:
-        print(json.dumps({**status(look), "warnings": list(warnings), "ended": reason}, indent=2))
-        raise typer.Exit(0 if look.recommendation() else EXIT_NO_ANSWER)
+        print(json.dumps({**status(state), "warnings": list(warnings), "ended": reason}, indent=2))
+        raise typer.Exit(0 if recommendation else EXIT_NO_ANSWER)
     print(f"over: {reason}")
-    recommendation = look.recommendation()
     if recommendation is None:
         print(f"nothing was measured; how each log ends is in the report: trimtuner report {job}")
         print(f"failures of a command that is mended by now are forgotten with: trimtuner forget {job} --failed")
         raise typer.Exit(EXIT_NO_ANSWER)
-    print(best_text(look, recommendation))
-    print(savings_text(look) or money_line(look))
+    print(best_text(state, recommendation))
+    print(savings_text(state) or money_line(state))
 
 
 @app.command()
 def status(job: JobPath, as_json: AsJson = False) -> None:
     """Money, trials and the recommendation, as they stand; never in the way of a run."""
-    from trimtuner.commands.look import status as status_of
-    from trimtuner.commands.look import status_text
+    from trimtuner.study.telling import status as status_of
+    from trimtuner.study.telling import status_text
 
-    look = _judged_look_at(job)
-    print(json.dumps(status_of(look), indent=2) if as_json else status_text(look))
+    state = _opened(job).judged_state()
+    print(json.dumps(status_of(state), indent=2) if as_json else status_text(state))
 
 
 @app.command()
@@ -203,66 +204,59 @@ def best(
 
     Where one metric is maximised and another minimised: the best for every price, and the knee.
     """
-    from trimtuner.commands.look import answered, best_text, recommendation_text, recommended
+    from trimtuner.study.telling import answered, best_text, recommendation_text, recommended
 
     if form is None and output is not None:
         raise InputError("--output is for what launches the recommendation; say --format bash, or another")
     if form is not None and as_json:
         raise InputError("--json and --format are two forms of the answer; choose one")
-    look = _judged_look_at(job)
-    recommendation = look.recommendation()
+    of = _opened(job)
+    state = of.judged_state()
+    recommendation = state.recommendation
     if recommendation is None:
         print("nothing was measured yet", file=sys.stderr)
         raise typer.Exit(EXIT_NO_ANSWER)
     if within is not None:
-        recommendation = _best_within(look, within)
+        recommendation = _best_within(state, within)
     if form is not None:
-        _tell_launch(look, recommendation, form, output)
+        _tell_launch(of, state, recommendation, form, output)
         return
     tell, text = (answered, best_text) if within is None else (recommended, recommendation_text)
-    told = {**tell(look, recommendation), "differs_from_record": list(look.differing)}
-    print(json.dumps(told, indent=2) if as_json else text(look, recommendation))
+    told = {**tell(state, recommendation), "differs_from_record": list(state.differing)}
+    print(json.dumps(told, indent=2) if as_json else text(state, recommendation))
 
 
-def _judged_look_at(job: Path) -> Look:
-    """The same, where a model is to be made of what was measured."""
-    from trimtuner.jobs.differing import require_judgeable
-
-    look = _look_at(job)
-    require_judgeable(look.of.job, look.view)
-    return look
-
-
-def _look_at(job: Path) -> Look:
-    """The study as it stands; where the job file differs from it, that is said."""
-    from trimtuner.commands.look import Look
-    from trimtuner.jobs.differing import note
+def _opened(job: Path) -> JobStudy:
+    """The study of a job file, to be read; where the file differs from it, that is said."""
     from trimtuner.jobs.studies import JobStudy
 
-    look = Look.at(JobStudy.at(job))
-    told = note(look.of.job, look.differing)
+    of = JobStudy.at(job)
+    told = of.note
     if told:
         print(f"warning: {told}", file=sys.stderr)
-    return look
+    return of
 
 
-def _best_within(look: Look, limit: str) -> Recommendation:
+def _best_within(state: StudyState, limit: str) -> Recommendation:
     from trimtuner.errors import NoAnswer
 
     try:
-        return look.study.front().within(limit)
+        return state.prices.within(limit)
     except NoAnswer as error:
         print(error, file=sys.stderr)
         raise typer.Exit(EXIT_NO_ANSWER) from None
 
 
-def _tell_launch(look: Look, recommendation: Recommendation, form: str, output: Path | None) -> None:
+def _tell_launch(
+    of: JobStudy, state: StudyState, recommendation: Recommendation, form: str, output: Path | None
+) -> None:
     from trimtuner.commands.launch.formats import launch_text, write_launch
+    from trimtuner.commands.launch.plan import plan_of
 
     if output is None:
-        print(launch_text(look, recommendation, form), end="")
+        print(launch_text(plan_of(of, recommendation, state.history.next_number), form), end="")
         return
-    launcher = write_launch(look, recommendation, form, output)
+    launcher = write_launch(plan_of(of, recommendation, state.history.next_number), form, output)
     print(f"wrote {output}; launch it with: {launcher}")
 
 
@@ -286,7 +280,7 @@ def report(
     """Everything there is to see of the study, in one file to send, or one view as a picture."""
     from trimtuner.commands.report import report_text, write_report
 
-    of = _look_at(job).of
+    of = _opened(job)
     if output is not None and str(output) == "-":
         print(report_text(of), end="")
         return
@@ -319,25 +313,21 @@ def dashboard(
     ] = False,
 ) -> None:
     """A page that shows studies as they go on. It reads their records, and changes nothing unless allowed to."""
-    from trimtuner.commands.dashboard.command import Listening, new_token, serve, serve_with_stop
+    from trimtuner.commands.dashboard.command import Listening, new_token, serve
 
     if no_token and token is not None:
         raise InputError("--no-token, and a token (--token or TRIMTUNER_DASHBOARD_TOKEN): leave out one of them")
     may_look = None if no_token else new_token() if token is None else token
-    at = Listening(host, port, may_look, allow_host or ())
-    if allow_stop:
-        serve_with_stop(jobs, at)
-    else:
-        serve(jobs, at)
+    serve(jobs, Listening(host, port, may_look, allow_host or (), may_stop=allow_stop))
 
 
 @app.command()
 def trials(job: JobPath, as_json: AsJson = False) -> None:
     """Every trial: where, what it measured, what it cost, how it ended."""
-    from trimtuner.commands.look import trial_rows, trials_text
+    from trimtuner.study.telling import trial_rows, trials_text
 
-    look = _look_at(job)
-    print(json.dumps(trial_rows(look), indent=2) if as_json else trials_text(look))
+    state = _opened(job).state()
+    print(json.dumps(trial_rows(state), indent=2) if as_json else trials_text(state))
 
 
 @app.command()
@@ -348,9 +338,9 @@ def explain(
     ] = None,
 ) -> None:
     """Why a trial was asked, or why the recommendation is what it is."""
-    from trimtuner.commands.look import explain_text
+    from trimtuner.study.explaining import explain_text
 
-    print(explain_text(_judged_look_at(job), trial))
+    print(explain_text(_opened(job).judged_state(), trial))
 
 
 Experiment = Annotated[
@@ -370,22 +360,20 @@ def export(
     experiment: Experiment = None,
 ) -> None:
     """Every measurement, to standard output; or every trial, to MLflow."""
-    from trimtuner.commands.look import Look, measurement_rows
-    from trimtuner.commands.transfer import as_csv
+    from trimtuner.commands.transfer import as_csv, export_to_mlflow
     from trimtuner.jobs.studies import JobStudy
+    from trimtuner.study.telling import measurement_rows
 
     if form not in (None, "csv", "json"):
         raise InputError(f"--format {form!r} is neither csv nor json")
     if to_mlflow is not None:
-        from trimtuner.commands.tracking import export_to_mlflow
-
         if form is not None:
             raise InputError("--format and --to-mlflow are two ways to export; choose one")
         print(export_to_mlflow(JobStudy.at(job), to_mlflow, experiment))
         return
     if experiment is not None:
         raise InputError("--experiment is one of MLflow; say where with --to-mlflow")
-    rows = measurement_rows(Look.at(JobStudy.at(job)))
+    rows = measurement_rows(JobStudy.at(job).state())
     print(json.dumps(rows, indent=2) if form == "json" else as_csv(rows), end="\n" if form == "json" else "")
 
 
@@ -405,15 +393,13 @@ def import_(
     ] = "",
 ) -> None:
     """Take in measurements made elsewhere, so that nothing already paid for is bought again."""
-    from trimtuner.commands.transfer import further_metrics, read_measurements
+    from trimtuner.commands.transfer import further_metrics, import_from_mlflow, read_measurements
     from trimtuner.jobs.studies import JobStudy
 
     if (file is None) == (from_mlflow is None):
         raise InputError("give what to import: either a FILE, or --from-mlflow URI")
     of = JobStudy.at(job)
     if from_mlflow is not None:
-        from trimtuner.commands.tracking import import_from_mlflow
-
         print(import_from_mlflow(of, from_mlflow, experiment, runs))
         return
     if file is None or experiment is not None or runs:
@@ -440,14 +426,13 @@ def forget(
     A forgotten trial is still listed. It counts neither as a trial of the budget nor against its configuration, which
     may be tested again; what it measured on its way is forgotten with it.
     """
-    from trimtuner.commands.look import Look
     from trimtuner.jobs.studies import JobStudy
     from trimtuner.views.words import usd
 
     if bool(trials) == failed:
         raise InputError(f"say what to forget: numbers of failed trials, or --failed; see: trimtuner trials {job}")
     of = JobStudy.at(job)
-    outcomes = Look.at(of).history.outcomes  # of a study that there is: nothing is made to forget in it
+    outcomes = of.record.history().outcomes  # of a study that there is: nothing is made to forget in it
     known = [one.trial.number for one in outcomes if one.failed is not None and not one.is_forgotten]
     numbers = list(dict.fromkeys(trials or known))
     _, memory = of.open_to_run()
@@ -602,11 +587,11 @@ def replay(
     as_json: Annotated[bool, typer.Option("--json", help="Everything, for scripts.")] = False,
 ) -> None:
     """Run methods against a table of measurements: what they spend until their recommendation is good, for good."""
-    from trimtuner.commands.replay import Request, progress_on_terminal, run_replays, summarise, text_of
+    from trimtuner.commands.replay import ReplayRequest, progress_on_terminal, run_replays, summarise, text_of
 
     if budget is not None and not budget > 0:
         raise InputError(f"--budget {budget:g} must be above 0; it is in mean full-data runs")
-    request = Request(
+    request = ReplayRequest(
         table,
         tuple(dict.fromkeys(method or ["trimtuner"])),
         first_seed,

@@ -1,42 +1,28 @@
-"""What ``trimtuner methods`` prints."""
+"""The table of methods, as ``trimtuner methods`` prints it."""
 
 from __future__ import annotations
 
-from trimtuner.tuning.methods import Method
+from trimtuner.study.telling import table_text
 from trimtuner.tuning.recipes import METHODS
 
 
 def describe_methods() -> list[dict[str, object]]:
     """Every method, in plain values."""
     return [
-        {
-            "name": method.name,
-            "optimises": method.optimises,
-            "needs": method.needs,
-            "use": method.use,
-            "options": dict(method.options),
-        }
-        for method in METHODS.values()
+        {"name": m.name, "optimises": m.optimises, "needs": m.needs, "use": m.use, "options": dict(m.options)}
+        for m in METHODS.values()
     ]
 
 
 def text_of_methods() -> str:
     """One line a method, for a person."""
-    columns = [[m.name, m.optimises, m.needs, m.use] for m in METHODS.values()]
-    widths = [max(len(row[i]) for row in columns) + 2 for i in range(3)]
-    heads = ["method", "optimises", "needs", "use it for"]
-    lines = [_line(heads, widths), *(_line(row, widths) for row in columns)]
+    rows = [[method.name, method.optimises, method.needs, method.use] for method in METHODS.values()]
+    lines = [table_text(["method", "optimises", "needs", "use it for"], rows)]
     lines += ["", "Options, as in nephele:horizon=1 (defaults shown):"]
-    lines += [f"  {m.name:<14}{_options(m)}" for m in METHODS.values() if m.options]
+    for method in METHODS.values():
+        options = ", ".join(f"{name}={_written(default)}" for name, default in method.options.items())
+        lines += [f"  {method.name:<14}{options}"] if options else []
     return "\n".join(lines)
-
-
-def _line(row: list[str], widths: list[int]) -> str:
-    return "".join(text.ljust(width) for text, width in zip(row, [*widths, 0], strict=True)).rstrip()
-
-
-def _options(method: Method) -> str:
-    return ", ".join(f"{name}={_written(default)}" for name, default in method.options.items())
 
 
 def _written(value: object) -> str:

@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from itertools import groupby
 
 from trimtuner.engines.table import Table, known_tables
-from trimtuner.study.replay import LEVELS, Run
-from trimtuner.study.replay import replay as replay_once
+from trimtuner.study.replay import LEVELS, ReplayRun, replay
 from trimtuner.tuning.recipes import recipe_named
 
 # Exploration money, in mean full-data runs, at which the quality so far is reported.
@@ -20,8 +18,8 @@ CURVE_RUNS = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0)
 
 
 @dataclass(frozen=True)
-class Request:
-    """Which searches to run."""
+class ReplayRequest:
+    """Which searches of which table to run."""
 
     table: str
     methods: tuple[str, ...]
@@ -48,35 +46,25 @@ def describe_tables() -> list[dict[str, object]]:
     ]
 
 
-def run_replays(request: Request, advance: Callable[[], None]) -> dict[str, list[Run]]:
+def run_replays(request: ReplayRequest, advance: Callable[[], None]) -> dict[str, list[ReplayRun]]:
     """All searches, grouped by method; each on one thread, so that CPU seconds mean the same everywhere."""
     for method in request.methods:
         recipe_named(method)
     Table.find(request.table)
-    tasks = [
-        (request, method, seed)
-        for method in request.methods
-        for seed in range(request.first_seed, request.first_seed + request.seeds)
-    ]
-    runs: list[tuple[str, Run]] = []
-    if request.jobs == 1:
-        for task in tasks:
-            runs.append(_run_one(task))
+    seeds = range(request.first_seed, request.first_seed + request.seeds)
+    tasks = [(request, method, seed) for method in request.methods for seed in seeds]
+    found: dict[str, list[ReplayRun]] = {method: [] for method in request.methods}
+    with ProcessPoolExecutor(request.jobs) as pool:
+        runs = map(_run_one, tasks) if request.jobs == 1 else pool.map(_run_one, tasks)
+        for (_, method, _), run in zip(tasks, runs, strict=True):
+            found[method].append(run)
             advance()
-    else:
-        with ProcessPoolExecutor(request.jobs) as pool:
-            for done in pool.map(_run_one, tasks):
-                runs.append(done)
-                advance()
-    return {method: [run for _, run in group] for method, group in groupby(runs, key=lambda one: one[0])}
+    return found
 
 
-def _run_one(task: tuple[Request, str, int]) -> tuple[str, Run]:
-    request, method, seed = task
-    table = Table.find(request.table)
-    return method, replay_once(
-        table, method, seed, request.trials, request.budget_runs, request.constraints, request.snapshots
-    )
+def _run_one(task: tuple[ReplayRequest, str, int]) -> ReplayRun:
+    one, method, seed = task
+    return replay(Table.find(one.table), method, seed, one.trials, one.budget_runs, one.constraints, one.snapshots)
 
 
 @dataclass(frozen=True)
@@ -110,7 +98,7 @@ class LevelFigures:
 
 @dataclass(frozen=True)
 class MethodFigures:
-    """Everything about one method."""
+    """Everything that the searches with one method came to."""
 
     method: str
     levels: tuple[LevelFigures, ...]
@@ -118,7 +106,7 @@ class MethodFigures:
     final_quality: float
     spent_usd: float
     ask_cpu_seconds: Spread | None
-    runs: Sequence[Run]
+    runs: Sequence[ReplayRun]
 
 
 @dataclass(frozen=True)
@@ -135,11 +123,11 @@ class Summary:
     methods: Sequence[MethodFigures]
 
     def as_json(self) -> dict[str, object]:
-        """Plain values only."""
+        """The summary in plain values, for scripts."""
         return asdict(self)
 
 
-def summarise(request: Request, results: Mapping[str, list[Run]]) -> Summary:
+def summarise(request: ReplayRequest, results: Mapping[str, list[ReplayRun]]) -> Summary:
     """Figures over seeds for each method, and every search in full."""
     table = Table.find(request.table)
     costs = table.full_run_costs()
@@ -156,7 +144,7 @@ def summarise(request: Request, results: Mapping[str, list[Run]]) -> Summary:
     )
 
 
-def _figures(method: str, runs: Sequence[Run], unit: float) -> MethodFigures:
+def _figures(method: str, runs: Sequence[ReplayRun], unit: float) -> MethodFigures:
     return MethodFigures(
         method=method,
         levels=tuple(_level_figures(runs, level) for level in LEVELS),
@@ -170,7 +158,7 @@ def _figures(method: str, runs: Sequence[Run], unit: float) -> MethodFigures:
     )
 
 
-def _level_figures(runs: Sequence[Run], level: float) -> LevelFigures:
+def _level_figures(runs: Sequence[ReplayRun], level: float) -> LevelFigures:
     settled = [cost for run in runs if (cost := run.settled(level)) is not None]
     hits = [cost for run in runs if (cost := run.first_hit(level)) is not None]
     changes = [float(count) for run in runs if (count := run.changes_after(level)) is not None]

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from trimtuner.errors import InputError
 from trimtuner.files import write_private
-from trimtuner.jobs.studies import JobStudy
-from trimtuner.jobs.subjects import log_tail, subject_at
+from trimtuner.jobs.studies import JobStudy, log_tail
 from trimtuner.state import StudyState
 from trimtuner.views.document import document
 from trimtuner.views.figures import figures
@@ -22,7 +21,7 @@ _ALL_LOGS_BYTES = 512 * 1024  # the newest trials' first
 def write_report(of: JobStudy, output: Path | None, form: str | None, view: str | None) -> list[Path]:
     """Write the report; the files that were written."""
     form = _format(output, form, view)
-    subject = subject_at(of)
+    subject = of.judged_state()
     if form in ("svg", "png"):
         return _write_pictures(subject, output, form, view or "")
     text = document(subject, _logs(subject)) if form == "html" else markdown(subject)
@@ -32,8 +31,8 @@ def write_report(of: JobStudy, output: Path | None, form: str | None, view: str 
 
 
 def report_text(of: JobStudy) -> str:
-    """The report as Markdown."""
-    return markdown(subject_at(of))
+    """All views as Markdown, for a terminal."""
+    return markdown(of.judged_state())
 
 
 def _format(output: Path | None, form: str | None, view: str | None) -> str:

@@ -9,18 +9,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-from trimtuner.commands.look import Look, brief, money_line, signs
-from trimtuner.jobs.faults import one_printable_line
-from trimtuner.jobs.studies import JobStudy
-from trimtuner.jobs.subjects import last_words, subject_of
+from trimtuner.jobs.studies import JobStudy, last_words
+from trimtuner.keys.faults import one_printable_line
 from trimtuner.problem.history import History
+from trimtuner.state import StudyState
 from trimtuner.study.driver import Driver, Happening
-from trimtuner.views.progress import progress
-from trimtuner.views.spend import spend
-from trimtuner.views.terminal import money_bar, progress_line, timeline_lines
-from trimtuner.views.trials import broken_limits, timeline
+from trimtuner.study.telling import brief, money_line, signs
+from trimtuner.views.progress import progress, progress_line
+from trimtuner.views.spend import money_bar, spend
+from trimtuner.views.timeline import timeline, timeline_lines
+from trimtuner.views.trials import broken_limits
 from trimtuner.views.words import chance, configuration, metric, seconds, usd, words_instead
 
 EXIT_INTERRUPTED = 130
@@ -32,7 +32,10 @@ def run_job(of: JobStudy, *, is_quiet: bool = False) -> str:
     """Run the study until it is over; why it ended. An interrupt starts nothing more, a second one leaves at once."""
     display = _Display(_Silent() if is_quiet else _Bar() if sys.stderr.isatty() else _Lines(_told))
     driver = of.driver(lambda what: display.happened(look, what))
-    look = Look(of, driver.study, driver.record)  # the run's own, whose models are fitted already
+
+    def look() -> StudyState:
+        return of.state_of(driver.study, driver.record)  # the run's own study, whose models are fitted already
+
     with _interrupts(driver, display.say), display:
         return driver.run(lambda: display.refresh(look, driver))
 
@@ -60,6 +63,9 @@ def _interrupts(driver: Driver, say: Callable[[str], None]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+Look: TypeAlias = Callable[[], StudyState]  # the study as it stands, read when it is needed
 
 
 class _Display:
@@ -166,7 +172,7 @@ class _Bar:
 
     def happened(self, look: Look, what: Happening) -> None:
         if what.kind != "started":  # the foot shows what runs
-            self.say(f"{time.strftime('%H:%M:%S')} {_text(look, what)}")
+            self.say(f"{time.strftime('%H:%M:%S')} {_text(look(), what)}")
         self._last = 0.0
 
     def refresh(self, look: Look, driver: Driver) -> None:
@@ -176,36 +182,35 @@ class _Bar:
         self._last = now
         from rich.text import Text
 
-        self._live.update(Text("\n".join([*_work(look, driver), *self._knowledge(look)])))
+        self._live.update(Text("\n".join([*_work(look(), driver), *self._knowledge(look)])))
 
     def _knowledge(self, look: Look) -> list[str]:
         """What is known by now; worked out anew only when something has been told."""
-        if self._known is None or self._known[0] is not look.history:
-            self._known = (look.history, _knowledge(look))
+        state = look()
+        if self._known is None or self._known[0] is not state.history:
+            self._known = (state.history, _knowledge(state))
         return self._known[1]
 
 
-def _work(look: Look, driver: Driver) -> list[str]:
-    subject = subject_of(look.of, look.study, look.view)
-    lines = ["-" * 60, money_bar(spend(subject), signs())]
-    lines += timeline_lines(timeline(subject), signs(), _BARS_IN_FOOT)
+def _work(state: StudyState, driver: Driver) -> list[str]:
+    lines = ["-" * 60, money_bar(spend(state), signs())]
+    lines += timeline_lines(timeline(state), signs(), _BARS_IN_FOOT)
     return lines + [
         f"running trial {trial.number}: {brief(trial)}, for {seconds(time.time() - since)}"
         for trial, since in driver.running
     ]
 
 
-def _knowledge(look: Look) -> list[str]:
-    recommended = _recommended(look)  # fits the model, where that is not done yet
-    subject = subject_of(look.of, look.study, look.view)
-    line = progress_line(progress(subject), look.study.problem.goal, signs())
-    return [line, f"recommended so far: {recommended}"]
+def _knowledge(state: StudyState) -> list[str]:
+    line = progress_line(progress(state), state.problem.goal, signs())
+    return [line, f"recommended so far: {_recommended(state)}"]
 
 
 def _told(look: Look, what: Happening) -> list[str]:
     """What happened, and after a trial's end where that leaves us."""
-    ended = [f"{money_line(look)}; recommended: {_recommended(look)}"] if what.kind == "ended" else []
-    return [_text(look, what), *ended]
+    state = look()
+    ended = [f"{money_line(state)}; recommended: {_recommended(state)}"] if what.kind == "ended" else []
+    return [_text(state, what), *ended]
 
 
 def _event(_look: Look, what: Happening) -> list[str]:
@@ -213,31 +218,31 @@ def _event(_look: Look, what: Happening) -> list[str]:
     return [f"trial {what.trial.number} {what.kind}{f' ({what.text})' if what.text else ''}: {brief(what.trial)}"]
 
 
-def _recommended(look: Look) -> str:
-    recommendation = look.recommendation()
+def _recommended(state: StudyState) -> str:
+    recommendation = state.recommendation
     if recommendation is None:
         return "nothing yet"
-    goal = look.study.problem.goal.metric
+    goal = state.problem.goal.metric
     found = recommendation.estimates
     parts = [configuration(recommendation.config)]
     parts.append(f"{goal} {found[goal].mean:.4g}")
     if "cost" in found and goal != "cost":
         parts.append(f"cost {usd(found['cost'].mean)}")
-    front = look.front()
+    front = state.front
     if front is not None:
         parts.insert(0, f"the knee of {len(front)} on the front")
-    if look.study.problem.constraints:
+    if state.problem.constraints:
         parts.append(f"P(limits) {chance(recommendation.chance_feasible)}")
     return ", ".join(parts)
 
 
-def _last_words(look: Look, what: Happening) -> str:
+def _last_words(state: StudyState, what: Happening) -> str:
     """How the log of a failed trial ends: an exit code alone explains nothing."""
-    words = last_words(look.of, look.view.id, what.trial.number, what.attempt)
+    words = "" if state.log_of is None else last_words(state.log_of(what.trial.number, what.attempt))
     return f"; its log ends: {one_printable_line(words)}" if words else ""
 
 
-def _text(look: Look, what: Happening) -> str:
+def _text(state: StudyState, what: Happening) -> str:
     attempt = f" (attempt {what.attempt})" if what.attempt > 1 else ""
     if what.kind == "in trouble":
         return f"trial {what.trial.number}{attempt} cannot be watched now, trying again: {what.text}"
@@ -246,12 +251,12 @@ def _text(look: Look, what: Happening) -> str:
     text = f"trial {what.trial.number}{attempt} {what.kind}: {brief(what.trial)}"
     if what.kind != "ended":
         return f"{text}; {what.text}" if what.text else text
-    outcome = next(one for one in look.history.outcomes if one.trial.number == what.trial.number)
+    outcome = next(one for one in state.history.outcomes if one.trial.number == what.trial.number)
     number = f"trial {what.trial.number}{attempt}"
     paid = f" for {usd(outcome.cost)}" if outcome.cost else ""
     if outcome.failed is not None:
-        return f"{number} failed ({what.text}){paid}: {brief(what.trial)}{_last_words(look, what)}"
-    problem, measured = look.study.problem, outcome.measurements[-1].metrics
+        return f"{number} failed ({what.text}){paid}: {brief(what.trial)}{_last_words(state, what)}"
+    problem, measured = state.problem, outcome.measurements[-1].metrics
     found = ", ".join(f"{name} {metric(name, measured[name])}" for name in problem.reported_metrics)
     broken = " and ".join(broken_limits(problem, outcome))
     lasted = f"in {seconds(outcome.time or 0.0)}{paid}{f', breaks {broken}' if broken else ''}"

@@ -1,14 +1,16 @@
-"""Measurements out of a study, and into one: CSV or JSON, the same columns both ways."""
+"""Measurements out of a study, and into one: CSV or JSON, the same columns both ways, or runs of MLflow."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from trimtuner.errors import InputError
+from trimtuner.jobs.studies import JobStudy
 from trimtuner.problem.cells import cell_of_text, text_of_cell
 from trimtuner.problem.history import Measurement
 from trimtuner.problem.problem import Problem
@@ -46,6 +48,31 @@ def read_measurements(path: Path, problem: Problem) -> list[Measurement]:
 def further_metrics(measurements: Iterable[Measurement], problem: Problem) -> list[str]:
     """What was measured besides that which the study is about."""
     return sorted({name for measurement in measurements for name in measurement.metrics} - {*columns_of(problem)})
+
+
+def export_to_mlflow(of: JobStudy, uri: str, experiment: str | None) -> str:
+    """Log every ended trial that is not there yet; what was done."""
+    _prepare_mlflow()
+    from trimtuner.integrations.mlflow import TrackedStudy, log_progress
+
+    state = of.state()
+    tracked = TrackedStudy(state.name, of.record.id, state.history, state.recommendation, attempts=state.attempts)
+    logged = log_progress(tracked, uri, experiment)
+    running = f", {logged.running} still running" if logged.running else ""
+    return f"{logged.added} trials logged, {logged.known} there already{running}"
+
+
+def import_from_mlflow(of: JobStudy, uri: str, experiment: str | None, runs: str) -> str:
+    """Take in what the finished runs measured; what was done."""
+    _prepare_mlflow()
+    from trimtuner.integrations.mlflow import measurements_from
+
+    found = measurements_from(uri, experiment or of.job.name, of.problem, runs)
+    _, memory = of.open_to_run()
+    added, known = memory.record.import_measurements(found.measurements)
+    skipped = ", ".join(f"{count} {status}" for status, count in sorted(found.skipped.items()))
+    left_out = f"; runs left out because they are not FINISHED: {skipped}" if skipped else ""
+    return f"{added} measurements added, {known} known already{left_out}"
 
 
 def _csv_rows(path: Path, text: str) -> list[dict[str, object]]:
@@ -86,3 +113,10 @@ def _cell(value: object) -> str:
     if isinstance(value, str):
         return cell_of_text(value)
     return "" if value is None else repr(value)
+
+
+def _prepare_mlflow() -> None:
+    """What MLflow reads from the environment, unless the user has set it."""
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # a command of ours speaks to the store and nobody else
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # not each table that it makes
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")  # its seven are minutes until a wrong address is told

@@ -46,7 +46,7 @@ class AcrossFractions:
     def next_step(self, problem: Problem, pool: Pool, history: History, seed: int) -> Step | None:
         """The largest fraction with the smaller ones as snapshots; without snapshots, one by one from the smallest."""
         fractions = problem.space.fractions[:-1] or problem.space.fractions
-        failed = {(problem.space.key(o.trial.configuration), o.trial.fraction) for o in history.failures}
+        failed = {(problem.space.key(o.trial.config), o.trial.fraction) for o in history.failures}
         tested = {(problem.space.key(dict(c)), f) for c, f in history.tested()}
         ran = tested - failed
         # Whichever configurations they are: measurements from elsewhere serve as well.

@@ -130,7 +130,7 @@ class _Record:
             pool,
             is_tested,
             _standings(problem, pool, history, rungs),
-            tuple((pool.position(trial.configuration), rungs[trial.fraction]) for trial in asked),
+            tuple((pool.position(trial.config), rungs[trial.fraction]) for trial in asked),
         )
 
     @property

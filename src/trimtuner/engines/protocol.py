@@ -6,12 +6,15 @@ a silent retry is unaccounted money. Only the standard library here: rented mach
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from trimtuner.errors import TrimTunerError
+
+if TYPE_CHECKING:
+    from trimtuner.engines.checks import Check, Workload
 
 # Kinds of failure that an engine tells apart. What the metrics are worth is not its business.
 EXIT = "exit"  # the command ended with a code other than 0
@@ -62,7 +65,8 @@ class Launch:
     metrics_file: str | None = None  # JSON lines, in the working directory; None: ``::metric`` lines of the output
     machines: Machines | None = None
     configuration: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # what is tested, and
-    fraction: float = 1.0  # at which share of the data: for engines that play a job instead of running it
+    fraction: float = 1.0  # at which share of the data, reporting which smaller ones on the way: for engines that
+    snapshots: tuple[float, ...] = ()  # play a job instead of running it
     may_have_run: bool = False  # a driver that is gone may have started it, and not come to write that down
 
 
@@ -76,7 +80,7 @@ class Report:
 
 @dataclass(frozen=True)
 class End:
-    """How an attempt ended."""
+    """How an attempt ended, in a word and in words, and how long it is charged for."""
 
     kind: str | None  # of failure; None: the command ended well
     detail: str  # for a person: the exit code, the signal, the limit that was passed
@@ -85,7 +89,7 @@ class End:
 
 @dataclass(frozen=True)
 class AttemptState:
-    """How an attempt goes."""
+    """How an attempt goes: what it has reported so far, and its end if it has come to one."""
 
     reports: tuple[Report, ...]
     bad_lines: tuple[str, ...]  # what looked like a metric and was none, shortened
@@ -132,7 +136,7 @@ class Engine(Protocol):
 
 
 class Settings(Protocol):
-    """Which engine, and how: read from a job file before anything heavy is imported."""
+    """Which engine, and how: a class that declares the keys of a job file; nothing heavy is imported for it."""
 
     @property
     def ended_within_seconds(self) -> float:
@@ -143,6 +147,9 @@ class Settings(Protocol):
 
         The secret is the study's own, and no command's: what is written down is sealed with it.
         """
+
+    def checks(self, work: Workload) -> Iterator[Check]:
+        """What ``trimtuner doctor`` finds of whether the job can run there; nothing is spent for it."""
 
 
 def reap(engine: Engine, study: str, known: Iterable[tuple[int, int]]) -> list[Found]:

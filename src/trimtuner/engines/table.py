@@ -18,6 +18,7 @@ from trimtuner.problem.cells import text_of_cell
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME, Constraint
 from trimtuner.problem.space import Space
+from trimtuner.problem.values import is_number
 
 _DATA_VARIABLE = "TRIMTUNER_DATA"
 _KEYS = {"title", "source", "snapshots", "configuration", "fraction", "metrics", "price_per_hour", "problem", "failed"}
@@ -31,6 +32,10 @@ class Cell:
 
     metrics: Mapping[str, float]
     failed: str | None
+
+    def is_within(self, constraints: Sequence[Constraint]) -> bool:
+        """Whether it ran, and within these limits."""
+        return self.failed is None and all(one.is_met(self.metrics[one.metric]) for one in constraints)
 
 
 @dataclass(frozen=True)
@@ -63,19 +68,17 @@ class Table:
         measured = [(reader.configuration(row), reader.fraction(row), row) for row in rows]
         if not measured:
             raise InputError(f"table {name!r} has no rows")
-        by_key = {tuple(configuration.items()): (configuration, row) for configuration, _, row in measured}
-        configurations = [configuration for configuration, _ in by_key.values()]
-        prices = [reader.price_per_hour(configuration, row) for configuration, row in by_key.values()]
+        prices = {key: reader.price_per_hour(dict(key), row) for key, _, row in measured}
         cells: dict[tuple[ConfigurationKey, float], Cell] = {}
-        for (configuration, fraction, row), price in zip(measured, _prices_of(measured, by_key, prices), strict=True):
-            place = (tuple(configuration.items()), fraction)
-            if place in cells:
-                raise InputError(f"table {name!r} has two rows for {configuration!r} at {fraction:g}")
-            cells[place] = reader.cell(row, price)
+        for key, fraction, row in measured:
+            if (key, fraction) in cells:
+                raise InputError(f"table {name!r} has two rows for {dict(key)!r} at {fraction:g}")
+            cells[key, fraction] = reader.cell(row, prices[key])
+        configurations = [dict(key) for key in prices]
         space = Space.from_configs(
             configurations,
-            price_per_hour=prices,
-            fractions=sorted({fraction for _, fraction, _ in measured}),
+            price_per_hour=prices.values(),
+            fractions={fraction for _, fraction, _ in measured},
             snapshots=bool(description.get("snapshots", False)),
         )
         problem = reader.section("problem")
@@ -91,11 +94,23 @@ class Table:
         )
 
     def cell(self, configuration: Mapping[str, Value], fraction: float) -> Cell:
-        """What was measured there."""
+        """What was measured there; an error where nothing was."""
         place = (tuple(configuration.items()), fraction)
         if place not in self.cells:
             raise InputError(f"table {self.name!r} has no row for {dict(configuration)!r} at fraction {fraction:g}")
         return self.cells[place]
+
+    def told(
+        self, configuration: Mapping[str, Value], fraction: float, snapshots: Sequence[float]
+    ) -> tuple[Cell, dict[float, Cell]]:
+        """How a run ends, and what it tells of smaller fractions on its way.
+
+        Those that failed tell nothing; nor do those which a run that fails does not come to before.
+        """
+        end = self.cell(configuration, fraction)
+        passed = {one: self.cell(configuration, one) for one in sorted(snapshots)}
+        lasts = end.metrics[TIME] if end.failed is not None else math.inf
+        return end, {f: one for f, one in passed.items() if one.failed is None and one.metrics.get(TIME, 0.0) <= lasts}
 
     def feasible_values(
         self, metric: str, constraints: Sequence[Constraint], fractions: Sequence[float]
@@ -107,8 +122,7 @@ class Table:
                 listed = ", ".join(sorted(known))
                 raise InputError(f"table {self.name!r} has no metric {name!r}, only {listed}{nearest(name, known)}")
         for (_, fraction), cell in self.cells.items():
-            within = cell.failed is None and all(c.is_met(cell.metrics[c.metric]) for c in constraints)
-            if fraction in fractions and within:
+            if fraction in fractions and cell.is_within(constraints):
                 yield cell.metrics[metric]
 
     def full_run_costs(self) -> list[float]:
@@ -120,13 +134,9 @@ class Table:
 
 
 def known_tables() -> list[str]:
-    """Names of the tables that can be found: those shipped, and those with a description in TRIMTUNER_DATA."""
-    names = {Path(file.name).stem for file in _shipped().iterdir() if file.name.endswith(".csv")}
-    for folder in _data_folders():
-        for file in folder.glob("*.csv") if folder.is_dir() else ():
-            if file.with_suffix(".toml").is_file():
-                names.add(file.stem)
-    return sorted(names)
+    """Names of the tables that can be found, with their descriptions, in TRIMTUNER_DATA and among those shipped."""
+    files = {str(folder / file.name) for folder in _folders() if folder.is_dir() for file in folder.iterdir()}
+    return sorted({Path(file).stem for file in files if file.endswith(".csv") and f"{file[:-4]}.toml" in files})
 
 
 class _Reader:
@@ -154,8 +164,8 @@ class _Reader:
             raise InputError(f"table {self._name!r}: constraints, in [problem], must be a list of texts")
         return tuple(listed)
 
-    def configuration(self, row: Mapping[str, str]) -> dict[str, Value]:
-        return {parameter: _plain(self._text(row, column)) for parameter, column in self._columns.items()}
+    def configuration(self, row: Mapping[str, str]) -> ConfigurationKey:
+        return tuple((parameter, _plain(self._text(row, column))) for parameter, column in self._columns.items())
 
     def fraction(self, row: Mapping[str, str]) -> float:
         fraction = self.section("fraction")
@@ -210,7 +220,7 @@ class _Reader:
         return text_of_cell(row[column])
 
     def _float(self, value: object, where: str) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if not is_number(value):
             raise InputError(f"table {self._name!r}: {where} is {value!r}, not a number")
         return float(value)
 
@@ -223,16 +233,6 @@ class _Reader:
         if not math.isfinite(number):
             raise InputError(f"table {self._name!r}, column {column!r}: {text!r} is not a number")
         return number
-
-
-def _prices_of(
-    measured: Sequence[tuple[dict[str, Value], float, Mapping[str, str]]],
-    by_key: Mapping[ConfigurationKey, object],
-    prices: Sequence[float],
-) -> Iterator[float]:
-    price_of = dict(zip(by_key, prices, strict=True))
-    for configuration, _, _ in measured:
-        yield price_of[tuple(configuration.items())]
 
 
 def _plain(text: str) -> Value:
@@ -252,9 +252,9 @@ def _shipped() -> Traversable:
     return resources.files("trimtuner") / "tables"
 
 
-def _data_folders() -> list[Path]:
+def _folders() -> list[Traversable]:
     named = os.environ.get(_DATA_VARIABLE)
-    return [Path(named)] if named else []
+    return [Path(named), _shipped()] if named else [_shipped()]
 
 
 def _find_csv(name: str) -> Traversable:
@@ -263,12 +263,12 @@ def _find_csv(name: str) -> Traversable:
         if not given.is_file():
             raise InputError(f"there is no table at {name!r}")
         return given
-    places: list[Traversable] = [folder / f"{name}.csv" for folder in (*_data_folders(), _shipped())]
-    for place in places:
+    folders = _folders()
+    for place in (folder / f"{name}.csv" for folder in folders):
         if place.is_file():
             return place
     raise InputError(
-        f"no table {name!r} in {' or '.join([*map(str, _data_folders()), 'the package'])}; "
+        f"no table {name!r} in {' or '.join([*map(str, folders[:-1]), 'the package'])}; "
         f"known are {', '.join(known_tables())}{nearest(name, known_tables())}; "
         f"give a path, or set {_DATA_VARIABLE} to the folder that has it"
     )

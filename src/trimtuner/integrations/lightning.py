@@ -1,4 +1,5 @@
 """PyTorch Lightning: a callback that reports to trimtuner while one run passes the smaller shares of the data."""
+# ruff: noqa: ARG002  (its methods have the parameters that Lightning gives)
 
 from __future__ import annotations
 
@@ -32,18 +33,13 @@ class ReportSnapshots(Callback):
         self._evaluate = evaluate
         self._due = Snapshots(fraction, snapshots, total=1)  # how many batches there are is known at the start
 
-    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:  # noqa: ARG002  (as Lightning calls)
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Find out how many batches are all of the run."""
         if self._due.shares:
             self._due = Snapshots(self._due.fraction, self._due.shares, _batch_count(trainer))
 
     def on_train_batch_end(
-        self,
-        trainer: Trainer,
-        pl_module: LightningModule,
-        outputs: object,  # noqa: ARG002
-        batch: object,  # noqa: ARG002
-        batch_idx: int,
+        self, trainer: Trainer, pl_module: LightningModule, outputs: object, batch: object, batch_idx: int
     ) -> None:
         """Report the shares that this batch reached."""
         if not self._due.shares:

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from trimtuner.errors import InputError, SearchOver
-from trimtuner.integrations.written import read_trial, write_trial
 from trimtuner.problem.history import PREEMPTED, History, Trial
 from trimtuner.problem.problem import COST, TIME
+from trimtuner.problem.reports import SHORTEST_SECONDS, with_measured_time
 from trimtuner.problem.space import Space
+from trimtuner.records.codec import decode_trial, encode_trial
 from trimtuner.study.study import Study
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recommendation import Recommendation
@@ -25,8 +26,6 @@ except ModuleNotFoundError:
     raise InputError("the Ray Tune searcher needs 'ray[tune]'; pip install 'trimtuner[ray-tune]'") from None
 
 _SECONDS_SO_FAR = "time_total_s"  # Ray Tune's own: of training, without the wait for a free machine
-_GOALS = {"max": "maximize", "min": "minimize"}
-_SHORTEST_SECONDS = 1e-9
 
 Metrics: TypeAlias = dict[str, float]
 
@@ -43,7 +42,7 @@ class _UnderWay:
     def charge(self) -> Metrics:
         """What it is charged for when it measured nothing; a trial that never reported, since it was suggested."""
         seconds = time.monotonic() - self.since if self.seconds is None else self.seconds
-        return {TIME: max(seconds, _SHORTEST_SECONDS)}
+        return {TIME: max(seconds, SHORTEST_SECONDS)}
 
 
 class TrimTunerSearch(Searcher):
@@ -66,7 +65,7 @@ class TrimTunerSearch(Searcher):
         budget: float | None = None,
         fraction_key: str = "fraction",
     ) -> None:
-        if mode not in _GOALS:
+        if mode not in ("max", "min"):
             raise InputError(f"mode={mode!r} is none of max, min")
         self._study = Study(
             space,
@@ -166,8 +165,8 @@ class TrimTunerSearch(Searcher):
     def _repeat(self, event: Mapping[str, object]) -> None:
         trial_id = str(event["trial_id"])
         if "asked" in event:
-            trial = read_trial(self._study.history.next_number, event["asked"])
-            self._study.problem.space.check(trial.configuration)
+            trial = decode_trial(self._study.history.next_number, event["asked"])
+            self._study.problem.space.check(trial.config)
             self._study.history = self._study.history.with_asked(trial)
             self._remember(trial_id, trial)
             return
@@ -179,7 +178,7 @@ class TrimTunerSearch(Searcher):
 
     def _remember(self, trial_id: str, trial: Trial) -> None:
         self._under_way[trial_id] = _UnderWay(trial)
-        self._events.append({"trial_id": trial_id, "asked": write_trial(trial)})
+        self._events.append({"trial_id": trial_id, "asked": encode_trial(trial)})
 
     def _tell(self, trial_id: str, metrics: Metrics, snapshots: dict[float, Metrics], failed: str | None) -> None:
         self._study.tell_report(self._under_way[trial_id].trial, metrics, snapshots, failed)
@@ -204,9 +203,8 @@ class TrimTunerSearch(Searcher):
         problem = self._study.problem
         wanted = (*problem.reported_metrics, TIME, COST)
         told = {name: _number_in(result, name) for name in wanted if name in result}
-        if TIME in told or (COST in told and problem.space.has_prices) or _SECONDS_SO_FAR not in result:
-            return told
-        return {TIME: max(_number_in(result, _SECONDS_SO_FAR), _SHORTEST_SECONDS), **told}
+        seconds = _number_in(result, _SECONDS_SO_FAR) if _SECONDS_SO_FAR in result else None
+        return with_measured_time(problem, told, seconds)
 
 
 def _all_finite(metrics: Metrics) -> bool:

@@ -8,16 +8,18 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 
+from trimtuner.engines.known import ENGINES
 from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.jobs.commands import Word
-from trimtuner.jobs.faults import one_printable_line
 from trimtuner.jobs.job import Job, problem_of
-from trimtuner.jobs.learning import earlier_of, is_made
+from trimtuner.jobs.learning import earlier_of
 from trimtuner.jobs.space_section import MACHINE_PLACEHOLDERS
+from trimtuner.keys.faults import one_printable_line
 from trimtuner.problem.parameters import Choice
 from trimtuner.problem.price_ages import age_warnings
 from trimtuner.problem.problem import COST, TIME
 from trimtuner.records import Address
+from trimtuner.study.memory import is_in_record
 
 _LOOKS_SECRET = re.compile(r"(^|_)(key|token|secret|password|passwd|credentials?)(_|$)", re.IGNORECASE)
 _SCRIPT = re.compile(r"[\w./-]+\.(py|sh|R|jl|pl|ipynb)")
@@ -60,7 +62,7 @@ def _errors(job: Job, cheapest_usd: float | None) -> Iterator[str]:
 
 def _learning_errors(job: Job) -> Iterator[str]:
     try:
-        if not is_made(job):
+        if not is_in_record(job.storage, job.name):
             earlier_of(job)
     except TrimTunerError as error:
         yield str(error)
@@ -107,7 +109,7 @@ def _command_warnings(job: Job) -> Iterator[str]:
                 f"run.command: where {missing[0]} has no value its word is left out, and {before!r} would stay alone; "
                 f"write both in one word: '{before}={{{missing[0]}}}'"
             )
-    if job.engine.type != "replay":  # which runs no command
+    if ENGINES[job.engine.type].runs_commands:
         yield from _missing_files(job)
 
 

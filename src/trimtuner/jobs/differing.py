@@ -8,21 +8,26 @@ from itertools import count
 from pathlib import Path
 
 from trimtuner.errors import InputError
-from trimtuner.jobs.definition import definition_of
 from trimtuner.jobs.job import Job, problem_of
-from trimtuner.jobs.learning import is_made
 from trimtuner.records import RecordsView, StudyView
-from trimtuner.records.differences import differences
+from trimtuner.study.description import Description
+from trimtuner.study.memory import is_in_record
+
+
+def description_of(job: Job) -> Description:
+    """What makes the study of a job this one and no other."""
+    search = job.search
+    return Description(problem_of(job), search.method, search.seed, search.options, search.learn_from)
 
 
 def differences_from(job: Job, view: StudyView) -> tuple[str, ...]:
     """How the job differs from its study, a line each; none where it is the same."""
-    return tuple(differences(view.definition, definition_of(job)))
+    return description_of(job).differences_from(view.definition)
 
 
 def differences_from_record(job: Job) -> tuple[str, ...]:
     """The same of whatever the record has by now; none where the study has not begun. It is only read."""
-    if (isinstance(job.storage, Path) and job.storage.exists() and not job.storage.stat().st_size) or not is_made(job):
+    if not is_in_record(job.storage, job.name):
         return ()
     with RecordsView(job.storage) as records:
         return differences_from(job, records.open(job.name))

@@ -2,97 +2,163 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
 
-from trimtuner.decisions.stopping import Stop
-from trimtuner.engines.local.settings import LocalSettings
-from trimtuner.engines.protocol import Settings
-from trimtuner.jobs.commands import Word, written
+from trimtuner.engines.known import ENGINES
+from trimtuner.jobs.cloud_section import CLOUD
+from trimtuner.jobs.engine_section import ENGINE, EngineChoice
+from trimtuner.jobs.names import STUDY_NAME, check_name
+from trimtuner.jobs.problem_section import BUDGET, CONSTRAINTS, GOAL, Budget
+from trimtuner.jobs.run_section import RUN, TrialCommand
+from trimtuner.jobs.search_section import SEARCH, Search
+from trimtuner.jobs.space_section import CONFIGS, DATA, PARAMETERS, Data, Listed
+from trimtuner.keys.declared import key, optional
+from trimtuner.keys.fields import Field
+from trimtuner.keys.kinds import Kind, either, like, text
 from trimtuner.problem.axes import Configuration
+from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Value
-from trimtuner.problem.problem import Constraint, Goal, Problem
+from trimtuner.problem.parameters import Parameter
+from trimtuner.problem.problem import COST, Constraint, Goal, Problem
 from trimtuner.problem.space import Space
 from trimtuner.problem.vms import VM
 from trimtuner.records import Address
-from trimtuner.tuning.recipe import Recipe
-from trimtuner.tuning.recipes import METHODS
+from trimtuner.records.addresses import DATABASES
 
-DEFAULT_TIMEOUT_SECONDS = 3600.0  # what is reserved for a trial must end somewhere, also when nobody says where
 GIB = 2**30
 
-Json: TypeAlias = "str | bool | int | float | list[Json] | dict[str, Json] | None"
-EngineType: TypeAlias = Literal["local", "ray", "aws", "replay"]
-Memory: TypeAlias = int | Literal["vm"]  # bytes, or that of the VM type
+
+def _storage(field: Field) -> Path | Address:
+    found = field.text("the path of the study's record, or the address of a PostgreSQL database")
+    if "://" in found:
+        with field.blamed():
+            return Address.parse(found)
+    storage = field.folder / found
+    if not found or storage == field.faults.path or storage.name in ("", ".", ".."):
+        raise field.fault("it must be the path of a file of its own, such as mnist.db")
+    return storage
 
 
 @dataclass(frozen=True)
-class Budget:
-    """What the search may use; None is no limit."""
+class JobKeys:
+    """A job file section by section, as it is written; None is what is not there, or faulty."""
 
-    money: float | None = None  # USD
-    seconds: float | None = None
-    trials: int | None = None
-
-
-@dataclass(frozen=True)
-class Run:
-    """How one trial is run."""
-
-    command: tuple[str, ...]  # as written, with its placeholders
-    working_directory: Path
-    environment: Mapping[str, str]
-    secrets: tuple[str, ...]  # names of variables of our environment, handed on and written nowhere
-    timeout: float  # seconds
-    memory: Memory | None
-    retries: Mapping[str, int]  # for each kind of failure
-    metrics_file: str | None  # in the working directory; may hold {trial}; None: ``::metric`` lines of the output
-    machine_facts: Mapping[str, Mapping[str, Value]]  # of each VM type, for the placeholders
-    conditional: frozenset[str]  # parameters that have no value in some configurations
-
-    def command_for(
-        self, config: Mapping[str, Value], fraction: float, trial: int, snapshots: Sequence[float] = ()
-    ) -> tuple[str, ...]:
-        """The words to run. A word with a placeholder that has no value (an inactive parameter) is left out."""
-        values = {**self.machine_facts.get(str(config.get("vm_type")), {}), **config}
-        texts = {name: written(value) for name, value in values.items()}
-        texts |= {"fraction": written(fraction), "trial": written(trial)}
-        if snapshots:
-            texts["snapshots"] = ",".join(written(share) for share in snapshots)
-        words = (Word.parse(word).filled(texts) for word in self.command)
-        return tuple(word for word in words if word is not None)
-
-    def metrics_file_for(self, trial: int) -> str | None:
-        """Where this trial writes its metrics, if not to its output."""
-        return None if self.metrics_file is None else Word.parse(self.metrics_file).filled({"trial": written(trial)})
-
-
-@dataclass(frozen=True)
-class EngineChoice:
-    """Where trials run, and how many side by side."""
-
-    type: EngineType = "local"
-    parallel: int = 1
-    settings: Settings = field(default_factory=LocalSettings)
-
-
-@dataclass(frozen=True)
-class Search:
-    """Who decides what to test."""
-
-    method: str = "trimtuner"
-    options: Mapping[str, Value] = field(default_factory=dict)
-    seed: int = 0
-    stop: Stop | None = None  # besides the budget
-    learn_from: tuple[str, ...] = ()  # job files of earlier studies, as written
-
-    @property
-    def recipe(self) -> Recipe:
-        """The method's recipe, with the stop rules of the job beside its own."""
-        recipe = METHODS[self.method].recipe(self.options)
-        return recipe if self.stop is None else recipe.but(stop=recipe.stop | self.stop)
+    name: str | None = optional(
+        text("the name of the study", like(STUDY_NAME), check_name),
+        "The name of the study: 1 to 64 letters, digits and `.` `_` `-`, the first a letter or digit.",
+        write="name: mnist",
+        examples=["mnist-cnn"],
+    )
+    goal: Goal | None = optional(
+        GOAL,
+        "What you want. `cost` (USD) and `time` (seconds) are measured by trimtuner; every other metric is what your "
+        "command reports. Both keys together ask for the trade-off between the two: the best of one for every value of "
+        "the other.",
+        write="goal: {maximize: accuracy}",
+        examples=[{"maximize": "accuracy"}, {"minimize": COST}, {"maximize": "accuracy", "minimize": COST}],
+    )
+    constraints: tuple[Constraint, ...] = key(
+        CONSTRAINTS,
+        "What must hold for the recommendation, each a text `metric <= limit` or `metric >= limit`. They are meant for "
+        "a training on all of the data; with `minimize: cost` or `minimize: time`, on the recommended share of it. "
+        "`cost` takes `USD` or `cents`, `time` takes `ms`, `s`, `min`, `h` or `d`, any other metric a plain number; "
+        "shares such as accuracy are from 0 to 1.",
+        default=(),
+        examples=[["cost <= 0.10 USD", "time <= 20min", "latency_ms <= 40"]],
+    )
+    budget: Budget = key(
+        BUDGET,
+        "What the whole search may use. Without it the search goes on until everything is tested or you stop it.",
+        default=Budget(),
+        examples=[{"money": "25 USD", "time": "12h", "trials": 200}],
+    )
+    data: Data = key(
+        DATA,
+        "How much of the data trials may train on.",
+        default=Data(),
+        examples=[{"fractions": ["1/60", "1/10", "1/4", 1], "snapshots": True}],
+    )
+    parameters: Mapping[str, Parameter] | None = optional(
+        PARAMETERS,
+        "What your training script may be told, by names of your own: letters, digits and underscores. Each is a list "
+        "of `values`, a range from `min` to `max`, or one `value`. Your command finds the choice in `{name}`.",
+        examples=[
+            {
+                "learning_rate": {"values": [0.001, 0.0001], "scale": "log"},
+                "batch_size": {"min": 16, "max": 512, "scale": "log2", "type": "int"},
+                "optimizer": {"values": ["sgd", "adam"]},
+                "momentum": {"min": 0.0, "max": 0.99, "when": "optimizer == 'sgd'"},
+            }
+        ],
+    )
+    cloud: Cloud | None = optional(
+        CLOUD,
+        "The machines to choose from: `vm_type`, `vm_count` and, where there is a choice, `market` become parameters. "
+        "They come from a catalog, from `vms`, or from both.",
+        examples=[
+            {
+                "catalog": "aws",
+                "region": "eu-west-1",
+                "vm_type": ["m5.large", "m5.xlarge"],
+                "vm_count": {"min": 1, "max": 16, "rule": "vm_count * vcpus <= 32"},
+                "market": ["on_demand", "spot"],
+                "spot": {"discount": 0.65, "interruptions_per_hour": 0.05},
+            },
+            {"vms": {"cpu-2": {"vcpus": 2, "memory_gib": 4, "price_per_hour": 0.0464}}},
+        ],
+    )
+    configs: tuple[Listed, ...] | None = optional(
+        CONFIGS,
+        "Instead of `parameters` and `cloud`: every configuration written out, as a mapping of names of your own to "
+        "values. All of them have a price, or none.",
+        examples=[
+            [
+                {"rate": 0.1, "machine": "small", "price_per_hour": 0.05},
+                {"rate": 0.1, "machine": "large", "price_per_hour": 0.1},
+            ]
+        ],
+    )
+    run: TrialCommand | None = optional(
+        RUN,
+        'How one trial is run. It reports by printing a line such as `::metric {"accuracy": 0.91}`; everything else it '
+        "prints goes to its log. Time and cost are measured.",
+        write="run: {command: [python, train.py]}",
+        examples=[
+            {
+                "command": ["python", "train.py", "--lr={learning_rate}", "--fraction={fraction}"],
+                "timeout": "30min",
+                "secrets": ["WANDB_API_KEY"],
+            }
+        ],
+    )
+    engine: EngineChoice = key(
+        ENGINE,
+        "Where trials run. Besides `type` and `parallel`, each type has keys of its own.",
+        default=EngineChoice(),
+        examples=[{"type": name, **one.example} for name, one in ENGINES.items()],
+    )
+    search: Search = key(
+        SEARCH,
+        "Who decides what to test. The same seed makes the same choices.",
+        default=Search(),
+        examples=[{"method": "trimtuner", "seed": 0}],
+    )
+    storage: Path | Address | None = optional(
+        Kind(
+            _storage,
+            {
+                "type": "string",
+                "minLength": 1,
+                "anyOf": [{"pattern": rf"^{either(map(re.escape, DATABASES))}://"}, {"not": {"pattern": "://"}}],
+            },
+        ),
+        "Where the record is kept: the path of a SQLite file from the folder of the job file, or the address of a "
+        "PostgreSQL database. Without it, `NAME.db` beside the job file.",
+        examples=["records/mnist.db", "postgresql://user@host/database"],
+    )
 
 
 @dataclass(frozen=True)
@@ -106,7 +172,7 @@ class Job:
     goal: Goal
     constraints: tuple[Constraint, ...]
     budget: Budget
-    run: Run
+    run: TrialCommand
     engine: EngineChoice
     search: Search
     storage: Path | Address

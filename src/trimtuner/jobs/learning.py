@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from trimtuner.decisions.belief import Belief
-from trimtuner.decisions.learning import Inheritance
 from trimtuner.errors import InputError
 from trimtuner.jobs.job import Job
 from trimtuner.jobs.load import load_job
@@ -20,37 +17,6 @@ def earlier_of(job: Job) -> tuple[Earlier, ...]:
     for one in found:
         one.rows_in(job.space)
     return found
-
-
-def is_made(job: Job) -> bool:
-    """Whether the record has the study: then what it learns from is in there, wherever the earlier ones are by now."""
-    if isinstance(job.storage, Path) and not job.storage.exists():
-        return False
-    with RecordsView(job.storage) as records:
-        return job.name in records.names()
-
-
-def learnt(earlier: Sequence[Inheritance], belief: Belief | None) -> list[dict[str, object]]:
-    """What a study learns from, and how much of each model stands on it by now, in plain values."""
-    return [
-        {
-            "study": one.earlier.name,
-            "measurements": len(one),
-            "weights": {} if belief is None else belief.weights_of(position),
-        }
-        for position, one in enumerate(earlier)
-    ]
-
-
-def learnt_lines(earlier: Sequence[Inheritance], belief: Belief | None) -> list[str]:
-    """The same for a person, a line for each earlier study."""
-    lines = []
-    for position, one in enumerate(earlier):
-        text = f"learns from {one.earlier.name} ({len(one)} measurements)"
-        weights = {} if belief is None else belief.weights_of(position)
-        told = ", ".join(f"{weight:.2f} for {name}" for name, weight in weights.items())
-        lines.append(f"{text}: weight {told}" if told else text)
-    return lines
 
 
 def _earlier_at(job: Job, text: str) -> Earlier:

@@ -6,17 +6,13 @@ import os
 from pathlib import Path
 
 from trimtuner.jobs.commands import Word
-from trimtuner.jobs.engine_section import read_engine
-from trimtuner.jobs.faults import Fault, Faults, JobFileError, one_printable_line
-from trimtuner.jobs.fields import ROOT, SECTIONS, Field, Section
-from trimtuner.jobs.job import Budget, EngineChoice, Job, Run, Search, problem_of
-from trimtuner.jobs.names import check_name
-from trimtuner.jobs.problem_section import read_budget, read_constraints, read_goal
-from trimtuner.jobs.run_section import read_run
-from trimtuner.jobs.search_section import read_search
-from trimtuner.jobs.space_section import Offer, read_offer
+from trimtuner.jobs.job import Job, JobKeys, problem_of
+from trimtuner.jobs.run_section import check_run, completed
+from trimtuner.jobs.space_section import Offer, offer_of
 from trimtuner.jobs.tree import tree_of
-from trimtuner.records import Address
+from trimtuner.keys.declared import keys_of, read_keys
+from trimtuner.keys.faults import Fault, Faults, JobFileError, one_printable_line
+from trimtuner.keys.fields import ROOT, Field
 
 LARGEST_FILE = 2**20  # bytes
 _RECORD = b"SQLite format 3\0"  # how a record begins
@@ -25,9 +21,9 @@ _RECORD = b"SQLite format 3\0"  # how a record begins
 def load_job(path: Path) -> Job:
     """The job that the file describes; a ``JobFileError`` tells all that is wrong with it."""
     content = _content(path)
-    faults = Faults()
+    faults = Faults(path, _homes())
     with faults.collecting(1):
-        job = _job(_decoded(content), path, faults)
+        job = _job(_decoded(content), faults, path)
         if job is not None and not faults:
             return job
     raise faults.error(path)
@@ -58,64 +54,64 @@ def _decoded(content: bytes) -> str:
         raise Fault(line, "not UTF-8 text; save the file as UTF-8") from None
 
 
-def _job(text: str, path: Path, faults: Faults) -> Job | None:
+def _job(text: str, faults: Faults, path: Path) -> Job | None:
     node = tree_of(text, faults)
     if node is None:
         raise Fault(1, "the job file is empty; 'trimtuner init' writes one to start from")
-    root = Field(node, ROOT, node.line, faults).section(SECTIONS[ROOT], "a mapping of keys such as 'name: mnist'")
-    folder = path.absolute().parent
-    name = root.required("name", _name, "name: mnist")
-    goal = root.required("goal", read_goal, "goal: {maximize: accuracy}")
-    constraints = root.read("constraints", read_constraints, ())
-    budget = root.read("budget", read_budget, Budget())
+    known = tuple(keys_of(JobKeys))
+    root = Field(node, ROOT, node.line, faults).section(known, "a mapping of keys such as 'name: mnist'")
+    found = read_keys(root, JobKeys)
     offer = Offer()
-    with faults.collecting(root.own_line):
-        offer = read_offer(root, folder)
-    run = root.required("run", lambda field: read_run(field, folder, offer), "run: {command: [python, train.py]}")
-    engine = root.read("engine", lambda field: read_engine(field, folder), EngineChoice())
-    search = root.read("search", read_search, Search())
-    storage = root.read("storage", lambda field: _storage(field, path), folder / f"{name}.db")
-    if name is None or goal is None or run is None or offer.space is None:
+    with faults.collecting(root.line):
+        offer = offer_of(root, found.data, found.parameters, found.cloud, found.configs)
+    if "run" in root:
+        check_run(root.field("run"), found.run, offer)
+    if found.name is None or found.goal is None or found.run is None or offer.space is None:
         return None
-    job = Job(name, path, offer.space, offer.configs, goal, constraints, budget, run, engine, search, storage)
+    folder = faults.path.parent
+    job = Job(
+        name=found.name,
+        path=path,
+        space=offer.space,
+        configs=offer.configs,
+        goal=found.goal,
+        constraints=found.constraints,
+        budget=found.budget,
+        run=completed(found.run, folder, offer),
+        engine=found.engine,
+        search=found.search,
+        storage=found.storage or folder / f"{found.name}.db",
+    )
     _check_together(root, job)
     return job
 
 
-def _name(field: Field) -> str:
-    with field.blamed():
-        return check_name(field.text("the name of the study"))
+def _homes() -> dict[str, tuple[str, ...]]:
+    """The sections with their keys, to say of a misplaced one where it belongs."""
+    sections = {name: one.schema.get("properties") for name, one in keys_of(JobKeys).items()}
+    inner = {name: tuple(keys) for name, keys in sections.items() if isinstance(keys, dict)}
+    return {ROOT: tuple(keys_of(JobKeys)), **inner}
 
 
-def _storage(field: Field, path: Path) -> Path | Address:
-    text = field.text("the path of the study's record, or the address of a PostgreSQL database")
-    if "://" in text:
-        with field.blamed():
-            return Address.parse(text)
-    storage = path.absolute().parent / text
-    if not text or storage == path.absolute() or storage.name in ("", ".", ".."):
-        raise field.fault("it must be the path of a file of its own, such as mnist.db")
-    return storage
-
-
-def _check_together(root: Section, job: Job) -> None:
+def _check_together(root: Field, job: Job) -> None:
     """What only several sections together can get wrong."""
-    with root.faults.collecting(root.line("constraints")):
+    with root.faults.collecting(root.line_of("constraints")):
         problem = problem_of(job)
         if problem.names_cost and not job.space.has_prices:
             key = "budget" if job.budget.money is not None else "constraints" if "constraints" in root else "goal"
             raise Fault(
-                root.line(key),
+                root.line_of(key),
                 f"{key}: it speaks of money, and no machine has a price; write 'cloud:', or prices in 'configs:'",
             )
-    _check_metrics_file(root, job.run, job.engine)
+    _check_metrics_file(root, job)
 
 
-def _check_metrics_file(root: Section, run: Run, engine: EngineChoice) -> None:
+def _check_metrics_file(root: Field, job: Job) -> None:
+    run, engine = job.run, job.engine
     if run.metrics_file is None or engine.parallel == 1 or Word.parse(run.metrics_file).names:
         return
     root.faults.add(
-        root.line("run"),
+        root.line_of("run"),
         f"run.metrics: {engine.parallel} trials side by side would write the same file; name it by the trial, "
         'such as {file: "metrics-{trial}.jsonl"}, and hand {trial} to the command',
     )

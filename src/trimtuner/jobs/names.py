@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from trimtuner.errors import InputError
-from trimtuner.jobs.fields import shortened
+from trimtuner.keys.fields import shortened
 
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 

@@ -3,63 +3,103 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from trimtuner.jobs.fields import SECTIONS, Field, shortened
-from trimtuner.jobs.job import Budget
-from trimtuner.jobs.quantities import duration, money
-from trimtuner.jobs.tree import ScalarNode
-from trimtuner.problem.problem import Constraint, Direction, Goal, goal_of
+from trimtuner.errors import InputError
+from trimtuner.keys.declared import key, optional, section
+from trimtuner.keys.fields import Field, ScalarNode, shortened
+from trimtuner.keys.kinds import CONSTRAINT, DURATION, MONEY, Kind, Schema, like, list_of, made, text, whole_number
+from trimtuner.problem.problem import COST, TIME, Constraint, goal_of
 
-METRIC_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-_DIRECTIONS: tuple[Direction, ...] = ("maximize", "minimize")
-LONGEST_CONSTRAINT = 200
-MOST_TRIALS = 1_000_000
-
-
-def read_goal(field: Field) -> Goal:
-    """The section ``goal``."""
-    section = field.section(SECTIONS["goal"], "a mapping such as {maximize: accuracy}")
-    named = {direction: _metric(section.field(direction)) for direction in _DIRECTIONS if direction in section}
-    if not named:
-        raise field.fault(
-            "give a goal, {maximize: accuracy} or {minimize: cost}; both for the best accuracy at every cost"
-        )
-    with field.blamed():
-        return goal_of(named.get("maximize"), named.get("minimize"))
+_METRIC_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_LONGEST_CONSTRAINT = 200
+_MOST_TRIALS = 1_000_000
 
 
-def _metric(field: Field) -> str:
-    metric = field.text("the name of a metric, such as accuracy")
-    if not METRIC_NAME.fullmatch(metric):
-        raise field.fault(
-            f"{shortened(metric)} is no name for a metric; use the letters a to z, digits and underscores"
-        )
+def _metric(*others: str) -> Kind[str]:
+    schema: Schema = {**like(_METRIC_NAME), "not": {"enum": ["fraction", *others]}}
+    return text("the name of a metric, such as accuracy", schema, _check_metric)
+
+
+def _check_metric(metric: str) -> None:
+    if not _METRIC_NAME.fullmatch(metric):
+        raise InputError(f"{shortened(metric)} is no name for a metric; use the letters a to z, digits and underscores")
     if metric == "fraction":
-        raise field.fault("'fraction' is the share of the data, not a metric")
-    return metric
+        raise InputError("'fraction' is the share of the data, not a metric")
 
 
-def read_constraints(field: Field) -> tuple[Constraint, ...]:
-    """The section ``constraints``: each with its unit."""
+@dataclass(frozen=True)
+class GoalKeys:
+    """The section ``goal``, as it is written."""
+
+    maximize: str | None = optional(
+        _metric(COST, TIME), "The metric to make as large as the constraints allow.", examples=["accuracy"]
+    )
+    minimize: str | None = optional(
+        _metric(),
+        "The metric to make as small as the constraints allow. With `cost` or `time`, and a constraint on how good the "
+        "result must be, the share of the data is chosen too.",
+        examples=[COST, TIME, "loss"],
+    )
+
+
+GOAL = made(
+    section(
+        GoalKeys,
+        "a mapping such as {maximize: accuracy}",
+        empty="give a goal, {maximize: accuracy} or {minimize: cost}; both for the best accuracy at every cost",
+    ),
+    lambda found: goal_of(found.maximize, found.minimize),
+)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What the search may use; None is no limit."""
+
+    money: float | None = optional(
+        MONEY,
+        "A hard cap in USD: a trial starts only if its worst case, its time-out at the price of its machines, still "
+        "fits. `USD`, `cents`, or a plain number of USD.",
+        examples=["25 USD", "50 cents", 2.5],
+    )
+    seconds: float | None = key(
+        DURATION,
+        "How long trials may take, one after the other and over all runs of the study: when ended ones took so long in "
+        "all, no more are started. With its unit.",
+        name="time",
+        default=None,
+        examples=["12h", "90min"],
+    )
+    trials: int | None = optional(
+        whole_number("a number of trials", 1, _MOST_TRIALS), "The most trials, failed ones included.", examples=[200]
+    )
+
+
+BUDGET = section(
+    Budget,
+    "a mapping such as {money: 25 USD, time: 12h, trials: 200}",
+    empty="it is empty; leave it out, or write {money: 25 USD}",
+)
+
+
+def _constraint(field: Field) -> Constraint:
+    found = field.text("a text such as 'cost <= 0.10 USD'")
+    if len(found) > _LONGEST_CONSTRAINT:
+        raise field.fault(f"more than {_LONGEST_CONSTRAINT} characters")
+    return Constraint.parse(found)
+
+
+_CONSTRAINTS = list_of(
+    Kind(_constraint, {**CONSTRAINT, "maxLength": _LONGEST_CONSTRAINT}),
+    "a list of texts such as ['cost <= 0.10 USD', 'time <= 20min']",
+)
+
+
+def _constraints(field: Field) -> tuple[Constraint, ...]:
     if isinstance(field.node, ScalarNode) and isinstance(field.node.value, str):
         raise field.fault(f"it is a list of texts; write [{shortened(field.node.value)}]")
-    found: list[Constraint] = []
-    for item in field.items("a list of texts such as ['cost <= 0.10 USD', 'time <= 20min']"):
-        with field.faults.collecting(item.line):
-            text = item.text("a text such as 'cost <= 0.10 USD'")
-            if len(text) > LONGEST_CONSTRAINT:
-                raise item.fault(f"more than {LONGEST_CONSTRAINT} characters")
-            found.append(Constraint.parse(text))
-    return tuple(found)
+    return _CONSTRAINTS.read(field)
 
 
-def read_budget(field: Field) -> Budget:
-    """The section ``budget``."""
-    section = field.section(SECTIONS["budget"], "a mapping such as {money: 25 USD, time: 12h, trials: 200}")
-    if not section.keys:
-        raise field.fault("it is empty; leave it out, or write {money: 25 USD}")
-    return Budget(
-        section.read("money", money, None),
-        section.read("time", duration, None),
-        section.read("trials", lambda one: one.whole_number("a number of trials", 1, MOST_TRIALS), None),
-    )
+CONSTRAINTS = Kind(_constraints, _CONSTRAINTS.schema)

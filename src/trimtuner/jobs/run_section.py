@@ -2,150 +2,267 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Literal, TypeAlias
 
-from trimtuner.engines.protocol import EXIT, LOST, OUT_OF_MEMORY, SIGNAL, TIMEOUT, UNAVAILABLE
 from trimtuner.errors import InputError
-from trimtuner.jobs.commands import Word
-from trimtuner.jobs.fields import SECTIONS, Field, shortened
-from trimtuner.jobs.job import DEFAULT_TIMEOUT_SECONDS, Memory, Run
-from trimtuner.jobs.quantities import duration, memory
+from trimtuner.jobs.commands import Word, written
 from trimtuner.jobs.space_section import RUN_PLACEHOLDERS, Offer
-from trimtuner.jobs.tree import ListNode, ScalarNode
+from trimtuner.keys import kinds
+from trimtuner.keys.declared import key, optional, required, section
+from trimtuner.keys.fields import Field, ListNode, ScalarNode, shortened
+from trimtuner.keys.kinds import Kind
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Value
-from trimtuner.problem.history import PREEMPTED
 
-DEFAULT_RETRIES: Mapping[str, int] = {PREEMPTED: 2}  # the one failure that is nobody's fault
-RETRIED_KINDS = (PREEMPTED, EXIT, SIGNAL, OUT_OF_MEMORY, TIMEOUT, LOST, UNAVAILABLE)
+Memory: TypeAlias = int | Literal["vm"]  # bytes, or that of the VM type
 
-MOST_RETRIES = 20
-VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-SECRET_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,127}")  # in capitals, so that few secrets pass for a name
-OUR_PREFIX = "TRIMTUNER_"
+_DEFAULT_TIMEOUT_SECONDS = 3600.0  # what is reserved for a trial must end somewhere, also when nobody says where
+_VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_SECRET_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,127}")  # in capitals, so that few secrets pass for a name
+_OUR_PREFIX = "TRIMTUNER_"
+_COUNT = kinds.whole_number("a count", 0, 20)
 _COMMAND = "a list of words such as [python, train.py, '--lr={learning_rate}']"
 
 
-def read_run(field: Field, folder: Path, offer: Offer) -> Run | None:
-    """The section ``run``; nothing where it has no command, which is noted."""
-    section = field.section(SECTIONS["run"], "a mapping with at least a command")
-    secrets = section.read("secrets", _secrets, ())
-    command = section.required("command", lambda one: _command(one, offer, secrets), f"command: {_COMMAND}")
-    run_in = section.read("working_directory", lambda one: folder / one.text("the path of a folder"), folder)
-    environment = section.read("environment", lambda one: _environment(one, secrets), {})
-    timeout = section.read("timeout", duration, DEFAULT_TIMEOUT_SECONDS)
-    limit = section.read("memory", lambda one: _memory(one, offer), None)
-    retries = section.read("retries", _retries, DEFAULT_RETRIES)
-    metrics_file = section.read("metrics", _metrics_file, None)
-    if command is None:
-        return None
-    facts = _machine_facts(offer.space.cloud) if offer.space and offer.space.cloud else {}
-    return Run(command, run_in, environment, secrets, timeout, limit, retries, metrics_file, facts, offer.conditional)
+# The command
 
 
-def _command(field: Field, offer: Offer, secrets: tuple[str, ...]) -> tuple[str, ...]:
-    if isinstance(field.node, ScalarNode) and isinstance(field.node.value, str):
-        raise field.fault(f"a command is a list, no shell reads it; write {_as_list(field.node.value)}")
-    items = field.items(_COMMAND)
-    if not items:
-        raise field.fault(f"it is empty; write {_COMMAND}")
-    words: list[str] = []
-    for item in items:
-        with field.faults.collecting(item.line):
-            text = item.as_written('a word; put words with braces in quotes, such as "{learning_rate}"')
-            with item.blamed():
-                _check_word(Word.parse(text), offer, secrets)
-            words.append(text)
-    if words and (not words[0].strip() or Word.parse(words[0]).names):
-        raise items[0].fault("the first word is the program to run; it is never empty and takes no placeholder")
-    return tuple(words)
+_WORDS = kinds.list_of(
+    kinds.word(
+        'a word; put words with braces in quotes, such as "{learning_rate}"',
+        {**kinds.ANY_SCALAR, "pattern": kinds.braces("[A-Za-z_][A-Za-z0-9_]*")},
+    ),
+    _COMMAND,
+    empty=f"it is empty; write {_COMMAND}",
+)
 
 
-def _check_word(word: Word, offer: Offer, secrets: tuple[str, ...]) -> None:
-    for name in sorted(word.names & set(secrets)):
-        raise InputError(f"{name} is a secret: the job finds it in its environment, never in its command")
-    if offer.names is not None:
-        word.require_names((*offer.names, *RUN_PLACEHOLDERS))
+def _command(found: Field) -> tuple[str, ...]:
+    if isinstance(found.node, ScalarNode) and isinstance(found.node.value, str):
+        raise found.fault(f"a command is a list, no shell reads it; write {_as_list(found.node.value)}")
+    return _WORDS.read(found)
 
 
-def _as_list(text: str) -> str:
+def _as_list(command: str) -> str:
     try:
-        words = shlex.split(text)
+        words = shlex.split(command)
     except ValueError:
-        words = text.split()
+        words = command.split()
     return json.dumps(words, ensure_ascii=False)
 
 
-def _secrets(field: Field) -> tuple[str, ...]:
+# Variables and secrets
+
+
+def _secrets(found: Field) -> tuple[str, ...]:
     """Names only; what is written instead is not repeated, since it may be the secret itself."""
-    if not isinstance(field.node, ListNode):
-        raise field.fault("it takes a list of names of environment variables, such as [WANDB_API_KEY], never values")
-    names: list[str] = []
-    for item in field.items("a list"):
-        text = item.node.value if isinstance(item.node, ScalarNode) else None
-        if not isinstance(text, str) or not SECRET_NAME.fullmatch(text):
-            raise item.fault(
-                "not the name of an environment variable in capitals, such as WANDB_API_KEY (what stands here is not "
-                "shown, in case it is a secret); values never stand in a job file, set them in the environment"
-            )
-        names.append(text)
-    return tuple(dict.fromkeys(names))
+    if not isinstance(found.node, ListNode):
+        raise found.fault("it takes a list of names of environment variables, such as [WANDB_API_KEY], never values")
+    return tuple(dict.fromkeys(_secret(item) for item in found.items("a list")))
 
 
-def _environment(field: Field, secrets: tuple[str, ...]) -> dict[str, str]:
-    section = field.named_fields("a mapping of variables such as {OMP_NUM_THREADS: 1}")
-    found: dict[str, str] = {}
-    for name, one in section:
-        with field.faults.collecting(section.line(name)):
-            _check_variable(name, secrets)
-            found[name] = one.as_written("a text or a number (for an empty one write '')")
-    return found
+def _secret(item: Field) -> str:
+    name = item.node.value if isinstance(item.node, ScalarNode) else None
+    if not isinstance(name, str) or not _SECRET_NAME.fullmatch(name):
+        raise item.fault(
+            "not the name of an environment variable in capitals, such as WANDB_API_KEY (what stands here is not "
+            "shown, in case it is a secret); values never stand in a job file, set them in the environment"
+        )
+    return name
 
 
-def _check_variable(name: str, secrets: tuple[str, ...]) -> None:
-    if not VARIABLE_NAME.fullmatch(name):
+def _check_variable(name: str) -> None:
+    if not _VARIABLE_NAME.fullmatch(name):
         raise InputError(f"{shortened(name)} is no name for an environment variable")
-    if name.startswith(OUR_PREFIX):
-        raise InputError(f"{name} begins with {OUR_PREFIX}, which is how trials are found again; choose another name")
-    if name in secrets:
-        raise InputError(f"{name} is among the secrets; leave it out here, so that its value stands in no file")
+    if name.startswith(_OUR_PREFIX):
+        raise InputError(f"{name} begins with {_OUR_PREFIX}, which is how trials are found again; choose another name")
 
 
-def _memory(field: Field, offer: Offer) -> Memory:
-    if not isinstance(field.node, ScalarNode) or field.node.value != "vm":
-        return memory(field)
-    if offer.space is not None and offer.space.cloud is None:
-        raise field.fault("'vm' is the memory of the VM type, and there is no 'cloud:'; write an amount such as 4GiB")
-    return "vm"
+_ENVIRONMENT = kinds.mapping_of(
+    kinds.word("a text or a number (for an empty one write '')"),
+    "a mapping of variables such as {OMP_NUM_THREADS: 1}",
+    _check_variable,
+    {**kinds.like(_VARIABLE_NAME), "not": {"pattern": f"^{_OUR_PREFIX}"}},
+)
 
 
-def _retries(field: Field) -> dict[str, int]:
-    section = field.section(RETRIED_KINDS, "a mapping from a kind of failure to a count, such as {preempted: 2}")
-    counts = {
-        kind: section.read(kind, lambda one: one.whole_number("a count", 0, MOST_RETRIES), 0) for kind in section.keys
-    }
-    return {**DEFAULT_RETRIES, **counts}
+@dataclass(frozen=True)
+class Retries:
+    """How often a failed trial is tried again, by the kind of failure as engines name it."""
+
+    preempted: int = key(_COUNT, "Its machines were taken away, as happens on spot.", default=2)  # nobody's fault
+    exit: int = key(_COUNT, "The command ended with a code other than 0.", default=0)
+    signal: int = key(_COUNT, "Something killed the command.", default=0)
+    oom: int = key(_COUNT, "It ran out of memory.", default=0)
+    timeout: int = key(_COUNT, "It was ended at its time-out.", default=0)
+    lost: int = key(_COUNT, "It vanished, and nobody saw its end.", default=0)
+    unavailable: int = key(_COUNT, "No such machines were to be had in time.", default=0)
 
 
-def _metrics_file(field: Field) -> str | None:
-    if isinstance(field.node, ScalarNode) and field.node.value == "stdout":
-        return None
-    wanted = "stdout or a mapping such as {file: metrics.jsonl}"
-    return field.section(("file",), wanted).required("file", _relative_path, "file: metrics.jsonl")
+_RETRIES = kinds.made(
+    section(Retries, "a mapping from a kind of failure to a count, such as {preempted: 2}"),
+    lambda found: {kind: int(count) for kind, count in dataclasses.asdict(found).items() if count},
+)
 
 
-def _relative_path(field: Field) -> str:
-    text = field.text("the path of a file")
-    with field.blamed():
-        Word.parse(text).require_names(("trial",))
-    path = PurePosixPath(text)
-    if not text or path.is_absolute() or ".." in path.parts or not path.name:
-        raise field.fault("it must be the path of a file inside the working directory")
-    return text
+# Where metrics come from
+
+
+def _inside(path: str) -> None:
+    Word.parse(path).require_names(("trial",))
+    parts = PurePosixPath(path)
+    if not path or parts.is_absolute() or ".." in parts.parts or not parts.name:
+        raise InputError("it must be the path of a file inside the working directory")
+
+
+@dataclass(frozen=True)
+class MetricsFile:
+    """A file that the command reports to."""
+
+    file: str = required(
+        kinds.text(
+            "the path of a file",
+            {
+                "type": "string",
+                "pattern": kinds.braces("trial"),
+                "not": {"pattern": r"^/|(?:^|/)\.\.(?:/|$)|^(?:\./*)*$"},
+            },
+            _inside,
+        ),
+        "A file of JSON lines that the command writes, inside the working directory. With several trials side by side "
+        "its name needs `{trial}`.",
+        write="file: metrics.jsonl",
+        examples=["metrics-{trial}.jsonl"],
+    )
+
+
+_METRICS_FILE = kinds.made(
+    section(MetricsFile, "stdout or a mapping such as {file: metrics.jsonl}"), lambda found: found.file
+)
+
+
+@dataclass(frozen=True)
+class TrialCommand:
+    """How one trial is run."""
+
+    command: tuple[str, ...] = required(  # as written, with its placeholders
+        Kind(_command, _WORDS.schema),
+        "The program and its words, as a list; no shell reads it. Braces hold what was chosen: any parameter, "
+        "`{fraction}`, `{trial}`, `{snapshots}`, and with a cloud `{vm_type}`, `{vm_count}`, `{market}`, `{vcpus}`, "
+        "`{memory_gib}` and `{gpus}`. Write `{{` and `}}` for braces themselves.",
+        write=f"command: {_COMMAND}",
+        examples=[["python", "train.py", "--lr={learning_rate}", "--fraction={fraction}"]],
+    )
+    working_directory: Path = key(
+        Kind(lambda field: field.folder / field.text("the path of a folder"), kinds.TEXT, str),
+        "The folder in which the command runs, from the folder of the job file.",
+        default=Path(),
+        examples=["jobs"],
+    )
+    environment: Mapping[str, str] = key(
+        _ENVIRONMENT,
+        "Variables that are set for the command. Secrets do not belong here.",
+        default={},
+        examples=[{"OMP_NUM_THREADS": 1}],
+    )
+    secrets: tuple[str, ...] = key(  # names of variables of our environment, handed on and written nowhere
+        Kind(_secrets, kinds.list_of(Kind(_secret, kinds.like(_SECRET_NAME)), "a list").schema),
+        "Names, in capitals, of variables of your own environment that are handed to the command. Their values are "
+        "written nowhere.",
+        default=(),
+        examples=[["WANDB_API_KEY"]],
+    )
+    timeout: float = key(  # seconds
+        kinds.DURATION,
+        "When a trial is ended; with its unit, at most a year. Time-out times price is reserved while it runs.",
+        default=_DEFAULT_TIMEOUT_SECONDS,
+        examples=["30min", "90s"],
+    )
+    memory: Memory | None = optional(
+        kinds.word_or("vm", "vm", kinds.MEMORY),
+        "The memory that a trial may use (`MB`, `GB`, `MiB`, `GiB` and so on), or `vm` for that of its VM type. "
+        "Without it there is no limit.",
+        examples=["4GiB", "vm"],
+    )
+    retries: Mapping[str, int] = key(  # for each kind of failure, where it is not 0
+        _RETRIES,
+        "How often a failed trial is tried again, for each kind of failure. Every attempt is charged.",
+        default={"preempted": Retries.preempted},
+        examples=[{"preempted": 5, "oom": 1}],
+    )
+    metrics_file: str | None = key(  # in the working directory; may hold {trial}; None: ``::metric`` lines
+        kinds.word_or("stdout", None, _METRICS_FILE),
+        "Where the command reports: `stdout`, or a file.",
+        name="metrics",
+        default=None,
+    )
+    machine_facts: Mapping[str, Mapping[str, Value]] = dataclasses.field(default_factory=dict)  # of each VM type
+    conditional: frozenset[str] = frozenset()  # parameters that have no value in some configurations
+
+    def command_for(
+        self, config: Mapping[str, Value], fraction: float, trial: int, snapshots: Sequence[float] = ()
+    ) -> tuple[str, ...]:
+        """The words to run. A word with a placeholder that has no value (an inactive parameter) is left out."""
+        values = {**self.machine_facts.get(str(config.get("vm_type")), {}), **config}
+        texts = {name: written(value) for name, value in values.items()}
+        texts |= {"fraction": written(fraction), "trial": written(trial)}
+        if snapshots:
+            texts["snapshots"] = ",".join(written(share) for share in snapshots)
+        words = (Word.parse(word).filled(texts) for word in self.command)
+        return tuple(word for word in words if word is not None)
+
+    def metrics_file_for(self, trial: int) -> str | None:
+        """Where this trial writes its metrics, if not to its output."""
+        return None if self.metrics_file is None else Word.parse(self.metrics_file).filled({"trial": written(trial)})
+
+
+RUN = section(TrialCommand, "a mapping with at least a command")
+
+
+# What only the other sections tell
+
+
+def completed(run: TrialCommand, folder: Path, offer: Offer) -> TrialCommand:
+    """The same in its folder, with what placeholders may say of the machines."""
+    cloud = None if offer.space is None else offer.space.cloud
+    facts = {} if cloud is None else _machine_facts(cloud)
+    place = folder / run.working_directory
+    return dataclasses.replace(run, working_directory=place, machine_facts=facts, conditional=offer.conditional)
+
+
+def check_run(found: Field, run: TrialCommand | None, offer: Offer) -> None:
+    """Note placeholders that name nothing, secrets in the open, and the memory of a VM type where there is none."""
+    secrets = () if run is None else run.secrets
+    if "command" in found and isinstance(found.field("command").node, ListNode):
+        with found.faults.collecting(found.line_of("command")):
+            _check_words(found.field("command").items(_COMMAND), offer, secrets)
+    for name in () if run is None else sorted(run.environment.keys() & set(secrets)):
+        line = found.field("environment").line_of(name)
+        found.faults.add(line, f"{name} is among the secrets; leave it out here, so that its value stands in no file")
+    if run is not None and run.memory == "vm" and offer.space is not None and offer.space.cloud is None:
+        told = "'vm' is the memory of the VM type, and there is no 'cloud:'; write an amount such as 4GiB"
+        found.field("memory").note(told)
+
+
+def _check_words(items: Sequence[Field], offer: Offer, secrets: Sequence[str]) -> None:
+    for position, item in enumerate(items):
+        if not isinstance(item.node, ScalarNode):
+            continue
+        with item.faults.collecting(item.line), item.blamed():
+            word = Word.parse(item.node.text)
+            for name in sorted(word.names & set(secrets)):
+                raise InputError(f"{name} is a secret: the job finds it in its environment, never in its command")
+            if offer.names is not None:
+                word.require_names((*offer.names, *RUN_PLACEHOLDERS))
+            if position == 0 and (word.names or not item.node.text.strip()):
+                raise InputError("the first word is the program to run; it is never empty and takes no placeholder")
 
 
 def _machine_facts(cloud: Cloud) -> dict[str, Mapping[str, Value]]:

@@ -9,21 +9,15 @@ options of a method stand without quotes. ``trimtuner validate`` has the last wo
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 from trimtuner.errors import InputError, unwritable
 from trimtuner.files import replace_whole
-from trimtuner.jobs.names import STUDY_NAME
-from trimtuner.jobs.schema_cloud import built_in_vm_types, cloud
-from trimtuner.jobs.schema_engine import ENGINE
-from trimtuner.jobs.schema_kinds import Schema, either, has, key, mapping, text_like, where
-from trimtuner.jobs.schema_problem import BUDGET, CONSTRAINTS, GOAL
-from trimtuner.jobs.schema_run import RUN
-from trimtuner.jobs.schema_search import SEARCH
-from trimtuner.jobs.schema_space import CONFIGS, DATA, PARAMETERS
+from trimtuner.jobs.cloud_section import built_in_vm_types, rules_of_catalogs
+from trimtuner.jobs.job import JobKeys
 from trimtuner.jobs.space_section import MACHINE_PLACEHOLDERS
-from trimtuner.records.addresses import DATABASES
+from trimtuner.keys.declared import keys_of, schema_of
+from trimtuner.keys.kinds import Schema, has, where
 
 TITLE = "A job file of trimtuner"
 
@@ -34,9 +28,7 @@ def job_schema() -> Schema:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": TITLE,
         "description": "What may be chosen, what is wanted, what it may cost, and the command that trains.",
-        **mapping(_sections(), required=["name", "goal", "run"]),
-        **where(has("configs"), _NOT_BESIDE_CONFIGS, {"anyOf": [has("parameters"), has("cloud")]}),
-        "allOf": [where(has("cloud"), _NO_NAMES_OF_MACHINES)],
+        **schema_of(keys_of(JobKeys), _rules()),
         "$defs": built_in_vm_types(),
     }
 
@@ -64,37 +56,14 @@ def _is_ours(path: Path) -> bool:
     return isinstance(found, dict) and found.get("title") == TITLE
 
 
-def _sections() -> dict[str, Schema]:
+def _rules() -> Schema:
+    """For keys of several sections, and what the built-in catalogs know of machines."""
+    not_beside: Schema = {"properties": {"parameters": False, "cloud": False}}
+    no_machines: Schema = {"propertyNames": {"not": {"enum": [*MACHINE_PLACEHOLDERS]}}}
     return {
-        "name": key(
-            "The name of the study: 1 to 64 letters, digits and `.` `_` `-`, the first a letter or digit.",
-            text_like(STUDY_NAME),
-            examples=["mnist-cnn"],
-        ),
-        "goal": GOAL,
-        "constraints": CONSTRAINTS,
-        "budget": BUDGET,
-        "data": DATA,
-        "parameters": PARAMETERS,
-        "cloud": cloud(),
-        "configs": CONFIGS,
-        "run": RUN,
-        "engine": ENGINE,
-        "search": SEARCH,
-        "storage": key(
-            "Where the record is kept: the path of a SQLite file from the folder of the job file, or the address of a "
-            "PostgreSQL database. Without it, `NAME.db` beside the job file.",
-            {
-                "type": "string",
-                "minLength": 1,
-                "anyOf": [{"pattern": rf"^{either(map(re.escape, DATABASES))}://"}, {"not": {"pattern": "://"}}],
-            },
-            examples=["records/mnist.db", "postgresql://user@host/database"],
-        ),
+        **where(has("configs"), not_beside, {"anyOf": [has("parameters"), has("cloud")]}),
+        "allOf": [
+            where(has("cloud"), {"properties": {"parameters": no_machines}}),
+            {"properties": {"cloud": rules_of_catalogs()}},
+        ],
     }
-
-
-_NOT_BESIDE_CONFIGS: Schema = {"properties": {"parameters": False, "cloud": False}}
-_NO_NAMES_OF_MACHINES: Schema = {
-    "properties": {"parameters": {"propertyNames": {"not": {"enum": [*MACHINE_PLACEHOLDERS]}}}}
-}

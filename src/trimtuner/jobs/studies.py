@@ -1,17 +1,17 @@
-"""From a job file to the study behind it: its record, its engine, and the launches of its trials."""
+"""From a job file to the study behind it: as it stands, and as it is run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from trimtuner.decisions.stopping import AfterTime, AfterTrials, Stop
 from trimtuner.engines.protocol import Engine, Launch, Machines
+from trimtuner.engines.supervising.files import log_of, open_regular
 from trimtuner.errors import InputError
-from trimtuner.jobs.definition import definition_of
-from trimtuner.jobs.differing import refusal, ways_on
+from trimtuner.jobs.differing import description_of, differences_from, note, refusal, require_judgeable, ways_on
 from trimtuner.jobs.job import Job, problem_of
 from trimtuner.jobs.learning import earlier_of
 from trimtuner.jobs.load import load_job
@@ -21,29 +21,39 @@ from trimtuner.problem.problem import Problem
 from trimtuner.problem.vms import Market
 from trimtuner.records import DefinitionDiffers, RecordsView, StudyView
 from trimtuner.records.sqlite_files import refuse_lost
+from trimtuner.state import Limits, StudyState
+from trimtuner.study.description import Description
 from trimtuner.study.driver import Driver, Listener
 from trimtuner.study.memory import InMemory, Recorded
+from trimtuner.study.owners import alive_owners
 from trimtuner.study.study import Study
 from trimtuner.tuning.recipe import Recipe
+
+_TAIL_BYTES = 64 * 1024
+_LAST_BYTES = 4 * 1024
 
 
 @dataclass(frozen=True)
 class JobStudy:
-    """A job with the study that its record keeps."""
+    """A job, and the study that its record keeps: opened to be run, or read as it stands, again and again."""
 
     job: Job
 
     @classmethod
     def at(cls, path: Path) -> JobStudy:
-        """Of a job file."""
+        """The study of a job file, which is read and checked."""
         return cls(load_job(path))
 
     @cached_property
     def problem(self) -> Problem:
         """The problem, with what a trial costs at worst."""
-        stated = problem_of(self.job)
         worst_time = self.job.run.timeout + self.job.engine.settings.ended_within_seconds
-        return Problem(stated.space, stated.goal, stated.constraints, stated.budget, worst_time)
+        return replace(problem_of(self.job), trial_limit=worst_time)
+
+    @cached_property
+    def description(self) -> Description:
+        """What makes it this study and no other."""
+        return replace(description_of(self.job), problem=self.problem)
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -61,13 +71,12 @@ class JobStudy:
     def open_to_run(self) -> tuple[Study, Recorded]:
         """The study, made if need be, to be changed."""
         self.recipe.check(self.problem)
-        definition = definition_of(self.job)
         try:
-            memory = Recorded(self.job.storage, self.job.name, definition, self.problem, lambda: earlier_of(self.job))
+            memory = Recorded(self.job.storage, self.job.name, self.description, lambda: earlier_of(self.job))
         except DefinitionDiffers as error:
             raise InputError(f"{refusal(self.job, error.differences)}\n{ways_on(self.job)}") from None
         recipe = self.recipe.learning_from(memory.record.earlier(), self.job.space)
-        return Study.of(self.problem, recipe, self.job.search.seed, memory), memory
+        return Study.of(self.description, recipe, memory, self.job.name), memory
 
     def open_to_read(self) -> tuple[Study, StudyView]:
         """The study as it stands; nothing is made, changed or locked."""
@@ -79,7 +88,64 @@ class JobStudy:
         memory = InMemory()
         memory.replace(view.history())
         recipe = self.recipe.learning_from(view.earlier(), self.job.space)
-        return Study.of(self.problem, recipe, self.job.search.seed, memory), view
+        return Study.of(self.description, recipe, memory, self.job.name), view
+
+    @cached_property
+    def _opened(self) -> tuple[Study, StudyView]:
+        return self.open_to_read()
+
+    @property
+    def record(self) -> StudyView:
+        """What the record tells of it; nothing is made, changed or locked."""
+        return self._opened[1]
+
+    @property
+    def note(self) -> str:
+        """What whoever looks at it must know: that the job file differs from its record; nothing where it does not."""
+        return note(self.job, differences_from(self.job, self.record))
+
+    def state(self) -> StudyState:
+        """The study as it stands now; what was read before is not read again."""
+        study, view = self._opened
+        study.history = view.history()
+        return self.state_of(study, view)
+
+    def judged_state(self) -> StudyState:
+        """The same; refused where the job file is so different that what was measured cannot be judged by it."""
+        require_judgeable(self.job, self.record)
+        return self.state()
+
+    def state_of(self, study: Study, view: StudyView) -> StudyState:
+        """The state of a study that was opened already, with what only the job knows."""
+        job, history = self.job, study.history
+        differing = differences_from(job, view)
+
+        def command_of(config: Mapping[str, Value], fraction: float) -> tuple[str, ...]:
+            return job.run.command_for(config, fraction, history.next_number)
+
+        return replace(
+            study.state_in(view),
+            limits=Limits(job.budget.trials, job.budget.seconds),
+            command_of=command_of,
+            log_of=lambda trial, attempt: self.log_of(view.id, trial, attempt),
+            note=note(job, differing),
+            differing=differing,
+            place=str(job.storage),
+            job_file=str(job.path),
+        )
+
+    def runs(self) -> int:
+        """How many processes run it now."""
+        return len(alive_owners(self.record))
+
+    def log(self, trial: int) -> str | None:
+        """The end of what the last attempt at a trial printed; nothing where there was none."""
+        last = max((one.attempt for one in self.record.attempts() if one.trial == trial), default=None)
+        return None if last is None else log_tail(self.log_of(self.record.id, trial, last))
+
+    def log_of(self, study: str, trial: int, attempt: int) -> Path:
+        """Where the output of an attempt is kept, by the study's id."""
+        return log_of(self.folder / study, trial, attempt)
 
     @property
     def folder(self) -> Path:
@@ -125,6 +191,7 @@ class JobStudy:
             machines=self._machines(trial.config),
             configuration=trial.config,
             fraction=trial.fraction,
+            snapshots=trial.snapshots,
         )
 
     def _machines(self, config: Mapping[str, Value]) -> Machines | None:
@@ -148,3 +215,27 @@ class JobStudy:
         vm = self.job.vm_of(config)
         count = config.get("vm_count", 1)
         return None if vm is None else vm.vcpus * (int(count) if isinstance(count, int) else 1)
+
+
+def log_tail(path: Path, most_bytes: int = _TAIL_BYTES) -> str:
+    """The end of what a trial printed; whatever it is, it is text."""
+    descriptor = open_regular(path)  # the trial may have put a link or a pipe in its place
+    if descriptor is None:
+        return "(there is no log here; it is on the machine that ran the trial)"
+    with open(descriptor, "rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(size - most_bytes, 0))
+        text = file.read(most_bytes).decode("utf-8", "replace")
+    return text if size <= most_bytes else f"(the last {most_bytes // 1024} KiB of {size // 1024})\n{text}"
+
+
+def last_words(log: Path) -> str:
+    """The last line that an attempt printed, if any is at hand; whatever it is, it is text."""
+    descriptor = open_regular(log)
+    if descriptor is None:
+        return ""
+    with open(descriptor, "rb") as file:
+        file.seek(max(file.seek(0, 2) - _LAST_BYTES, 0))
+        lines = file.read(_LAST_BYTES).split(b"\n")
+    texts = (line.decode("utf-8", "replace").strip() for line in reversed(lines))
+    return next((text for text in texts if text), "")

@@ -7,9 +7,8 @@ aliases are counted, and plain words become numbers by the core schema of YAML 1
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Iterator
+from dataclasses import replace
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
@@ -25,7 +24,8 @@ from ruamel.yaml.events import (
     StreamEndEvent,
 )
 
-from trimtuner.jobs.faults import Fault, Faults
+from trimtuner.keys.faults import Fault, Faults
+from trimtuner.keys.fields import ListNode, MappingNode, Node, ScalarNode
 from trimtuner.problem.expressions import Value
 
 _DEEPEST = 20  # levels; a job file needs six
@@ -60,37 +60,6 @@ _SYNTAX = (
     ("unexpected end of stream", "a quote is opened and never closed"),
     ("expected ',' or", "a comma is missing, or a bracket or brace is opened and not closed"),
 )
-
-
-@dataclass(frozen=True)
-class ScalarNode:
-    """A single value; ``text`` is how it was written, and ``value`` what YAML 1.2 takes it for."""
-
-    line: int
-    text: str
-    value: Value | None
-
-
-@dataclass(frozen=True)
-class ListNode:
-    """Values in order."""
-
-    line: int
-    items: tuple[Node, ...]
-    count: int  # of all nodes in it, itself included
-
-
-@dataclass(frozen=True)
-class MappingNode:
-    """Values by key, with the line of each key."""
-
-    line: int
-    entries: Mapping[str, Node]
-    key_lines: Mapping[str, int]
-    count: int
-
-
-Node: TypeAlias = ScalarNode | ListNode | MappingNode
 
 
 def tree_of(text: str, faults: Faults) -> Node | None:

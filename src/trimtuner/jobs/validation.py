@@ -13,8 +13,9 @@ from trimtuner.arrays import Floats
 from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.jobs.checks import errors_of, warnings_of
 from trimtuner.jobs.differing import differences_from_record, refusal, ways_on
-from trimtuner.jobs.faults import one_printable_line
-from trimtuner.jobs.job import Job, Json
+from trimtuner.jobs.job import Job
+from trimtuner.keys.faults import one_printable_line
+from trimtuner.keys.kinds import Json, duration_text
 from trimtuner.problem.space import Space
 
 _LARGEST_COUNT = 2**53  # beyond it, readers of JSON round
@@ -196,11 +197,3 @@ def _budget_text(job: Job, worst: WorstCase | None) -> str:
     if budget.trials is not None:
         parts.append(f"{budget.trials:,} trials")
     return ", ".join(parts) or "none"
-
-
-def duration_text(seconds: float) -> str:
-    """Seconds in the largest unit that leaves a short number."""
-    for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= size:
-            return f"{seconds / size:.4g}{unit}"
-    return f"{seconds:.4g}s"

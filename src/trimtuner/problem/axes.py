@@ -1,10 +1,13 @@
-"""One axis of a space: a parameter, or the machines taken together; its values, their codes and their columns."""
+"""One axis of a space: a parameter, or the machines taken together.
+
+Every value of an axis has a number, its code (-1: it has none, as its condition does not hold), and encoded columns.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -12,8 +15,9 @@ from trimtuner.arrays import Floats, Positions
 from trimtuner.errors import InputError
 from trimtuner.problem.cloud import Cloud, Cluster
 from trimtuner.problem.expressions import Expression, Value
-from trimtuner.problem.machines import Machine, MachineScale, scaled_to_unit
+from trimtuner.problem.machines import Machine, MachineScale
 from trimtuner.problem.parameters import Choice, Float, Int
+from trimtuner.problem.values import is_number, told_apart
 
 Configuration: TypeAlias = dict[str, Value]
 
@@ -27,45 +31,8 @@ class Stranger(NamedTuple):
     machine: Machine | None
 
 
-class Axis(Protocol):
-    """What a space needs to know of one of its axes."""
-
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    @property
-    def required_names(self) -> tuple[str, ...]: ...
-    @property
-    def size(self) -> float: ...
-    @property
-    def condition(self) -> Expression | None: ...
-
-    def is_active(self, chosen: Mapping[str, Value]) -> bool:
-        """Whether the axis has a value, given what was chosen on earlier axes."""
-
-    def check(self, configuration: Mapping[str, Value]) -> None:
-        """Refuse a configuration whose value on this axis is not offered."""
-
-    def values_at(self, unit: float) -> Configuration:
-        """The value at a coordinate in [0, 1)."""
-
-    def values_of_code(self, code: int) -> Configuration:
-        """The value with that number; nothing for -1."""
-
-    def neighbour(self, anchor: Mapping[str, Value], reach: float, generator: np.random.Generator) -> Configuration:
-        """A value near the anchor's."""
-
-    def columns_of_codes(self, codes: Positions) -> Floats:
-        """Encoded columns of values given by number."""
-
-    def columns_of_configurations(self, configurations: Sequence[Mapping[str, Value]]) -> Floats:
-        """Encoded columns of the configurations' values."""
-
-    def columns_of_strangers(self, strangers: Sequence[Stranger]) -> Floats:
-        """Columns of configurations of another space, offered here or not; NaN for those that say nothing here."""
-
-
 class _OneName:
-    """What axes of a single parameter share."""
+    """What axes of a single parameter share: no value unless its condition holds."""
 
     name: str
     condition: Expression | None
@@ -74,11 +41,8 @@ class _OneName:
     def names(self) -> tuple[str, ...]:
         return (self.name,)
 
-    @property
-    def required_names(self) -> tuple[str, ...]:
-        return (self.name,)
-
     def is_active(self, chosen: Mapping[str, Value]) -> bool:
+        """Whether the axis has a value, given what was chosen on earlier axes."""
         return self.condition is None or self.condition.holds(chosen)
 
     def _is_given(self, configuration: Mapping[str, Value]) -> bool:
@@ -96,14 +60,9 @@ class _OneName:
             value = configuration.get(self.name)
             if value is None and self.condition is not None:
                 column[position] = _INACTIVE_COLUMN
-            elif _is_on_scale(value, parameter.scale):
-                column[position] = parameter.encode(np.array(float(value or 0.0)))
+            elif is_number(value) and (parameter.scale == "linear" or value > 0):
+                column[position] = parameter.encode(np.array(float(value)))
         return column
-
-
-def _is_on_scale(value: Value | None, scale: str | None) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and (scale == "linear" or float(value or 0.0) > 0)
 
 
 class DiscreteAxis(_OneName):
@@ -116,23 +75,26 @@ class DiscreteAxis(_OneName):
         encoded = choice.columns_of_values() if columns is None else columns
         # The last row is for "not active", so that code -1 finds it.
         self._columns = np.vstack([encoded, np.full((1, encoded.shape[1]), _INACTIVE_COLUMN)])
-        self._positions = {(value, isinstance(value, bool)): i for i, value in enumerate(choice.values)}
+        self._positions = {told_apart(value): i for i, value in enumerate(choice.values)}
 
     @property
     def size(self) -> float:
         return len(self.choice.values)
 
     def check(self, configuration: Mapping[str, Value]) -> None:
+        """Refuse a configuration whose value on this axis is not offered."""
         if self._is_given(configuration):
             self.choice.position(configuration[self.name])
 
     def values_at(self, unit: float) -> Configuration:
+        """The value at a coordinate in [0, 1)."""
         return self.values_of_code(int(unit * len(self.choice.values)))
 
     def values_of_code(self, code: int) -> Configuration:
         return {} if code < 0 else {self.name: self.choice.values[code]}
 
     def neighbour(self, anchor: Mapping[str, Value], reach: float, generator: np.random.Generator) -> Configuration:
+        """A value near the anchor's."""
         count = len(self.choice.values)
         if self.choice.scale is None:
             return self.values_of_code(int(generator.integers(count)))
@@ -149,17 +111,18 @@ class DiscreteAxis(_OneName):
         return self.columns_of_codes(np.array(codes))
 
     def columns_of_strangers(self, strangers: Sequence[Stranger]) -> Floats:
+        """Columns of configurations of another space, offered here or not; NaN for those that say nothing here."""
         if self.choice.scale is not None:
             return self._number_column_of_strangers(strangers, self.choice)
         columns = np.full((len(strangers), self._columns.shape[1]), math.nan)
         for position, (configuration, _) in enumerate(strangers):
             value = configuration.get(self.name)
-            if (value, isinstance(value, bool)) in self._positions or (value is None and self.condition is not None):
+            if told_apart(value) in self._positions or (value is None and self.condition is not None):
                 columns[position] = self._columns[self._code(value)]
         return columns
 
     def _code(self, value: Value | None) -> int:
-        return -1 if value is None else self._positions[(value, isinstance(value, bool))]
+        return -1 if value is None else self._positions[told_apart(value)]
 
 
 class ContinuousAxis(_OneName):
@@ -231,34 +194,26 @@ class ClusterAxis:
         return ("vm_type", "vm_count") if len(self._cloud.markets) == 1 else ("vm_type", "vm_count", "market")
 
     @property
-    def required_names(self) -> tuple[str, ...]:
-        return self.names
-
-    @property
     def size(self) -> float:
         return len(self._clusters)
 
-    def cluster(self, configuration: Mapping[str, Value]) -> Cluster:
-        """The machines that the configuration names; an error where the cloud does not offer them."""
+    def code(self, configuration: Mapping[str, Value]) -> int:
+        """The number of the machines that the configuration names; an error where the cloud does not offer them."""
         named = self._named(configuration)
         if named not in self._codes:
             raise InputError(f"the cloud does not offer {named.vm_count!r} of {named.vm_type!r} ({named.market})")
-        return named
+        return self._codes[named]
 
     def machine(self, configuration: Mapping[str, Value]) -> Machine | None:
         """What the machines that the configuration names are; nothing where the cloud does not offer them."""
         named = self._named(configuration)
         return self._machine(named) if named in self._codes else None
 
-    def codes(self, configurations: Sequence[Mapping[str, Value]]) -> Positions:
-        """The number of each configuration's machines."""
-        return np.array([self._codes[self.cluster(configuration)] for configuration in configurations])
-
     def is_active(self, chosen: Mapping[str, Value]) -> bool:  # noqa: ARG002  (machines are always chosen)
         return True
 
     def check(self, configuration: Mapping[str, Value]) -> None:
-        self.cluster(configuration)
+        self.code(configuration)
 
     def values_at(self, unit: float) -> Configuration:
         return self.values_of_code(int(unit * len(self._clusters)))
@@ -267,7 +222,7 @@ class ClusterAxis:
         return self._cloud.parameter_values(self._clusters[code])
 
     def neighbour(self, anchor: Mapping[str, Value], reach: float, generator: np.random.Generator) -> Configuration:
-        here = self._columns[self._codes[self.cluster(anchor)]]
+        here = self._columns[self.code(anchor)]
         distance = ((self._columns - here) ** 2).sum(axis=1)
         nearest_codes = np.argsort(distance, kind="stable")[1 : 2 + round(reach * len(self._clusters))]
         return self.values_of_code(int(generator.choice(nearest_codes)) if len(nearest_codes) else 0)
@@ -276,7 +231,7 @@ class ClusterAxis:
         return np.asarray(self._columns[codes])
 
     def columns_of_configurations(self, configurations: Sequence[Mapping[str, Value]]) -> Floats:
-        return self.columns_of_codes(self.codes(configurations))
+        return self.columns_of_codes(np.array([self.code(configuration) for configuration in configurations]))
 
     def columns_of_strangers(self, strangers: Sequence[Stranger]) -> Floats:
         columns = np.full((len(strangers), self._columns.shape[1]), math.nan)
@@ -298,37 +253,4 @@ class ClusterAxis:
         return Machine(self._cloud.vms[cluster.vm_type], cluster.vm_count, cluster.market == "spot")
 
 
-class PriceAxis:
-    """A known price as one more column: what is known of machines that are only named."""
-
-    def __init__(self, prices_per_hour: Floats) -> None:
-        self._column = scaled_to_unit(np.log(prices_per_hour))[:, None]
-
-    names: tuple[str, ...] = ()
-    required_names: tuple[str, ...] = ()
-    size: float = 1.0
-    condition: Expression | None = None
-
-    def is_active(self, chosen: Mapping[str, Value]) -> bool:  # noqa: ARG002
-        return False
-
-    def check(self, configuration: Mapping[str, Value]) -> None:
-        """Nothing to check: the price is looked up, not chosen."""
-
-    def values_at(self, unit: float) -> Configuration:  # noqa: ARG002
-        return {}
-
-    def values_of_code(self, code: int) -> Configuration:  # noqa: ARG002
-        return {}
-
-    def neighbour(self, anchor: Mapping[str, Value], reach: float, generator: np.random.Generator) -> Configuration:  # noqa: ARG002
-        return {}
-
-    def columns_of_codes(self, codes: Positions) -> Floats:
-        return self._column[codes]
-
-    def columns_of_configurations(self, configurations: Sequence[Mapping[str, Value]]) -> Floats:  # noqa: ARG002
-        return self._column
-
-    def columns_of_strangers(self, strangers: Sequence[Stranger]) -> Floats:
-        return np.full((len(strangers), 1), math.nan)  # other prices are no fact about these machines
+Axis: TypeAlias = DiscreteAxis | ContinuousAxis | ClusterAxis

@@ -1,4 +1,4 @@
-"""Catalogues of machines and their prices: those shipped with the package, and CSVs of one's own.
+"""Catalogs of machines and their prices: those shipped with the package, and CSVs of one's own.
 
 All have the same columns; ``prices/README.md`` says where the shipped ones come from. A file is read when it is first
 asked for, so that whoever needs no prices does not wait for them.
@@ -44,7 +44,7 @@ _LONGEST_SHOWN = 60
 
 @dataclass(frozen=True)
 class Listing:
-    """A line of a catalogue."""
+    """A line of a catalog."""
 
     vm_type: str
     vm: VM
@@ -57,14 +57,11 @@ class Listing:
         return self.vm.quote or Quote()
 
 
+@cache
 def built_in_catalog(provider: str = "aws", region: str | None = None) -> Mapping[str, VM]:
     """The shipped machines of one region, by name; without a region that of ``DEFAULT_REGIONS``."""
-    return _built_in_catalog(provider, region or DEFAULT_REGIONS[provider])
-
-
-@cache
-def _built_in_catalog(provider: str, region: str) -> Mapping[str, VM]:
-    return vms_of(in_region(built_in_listings(provider), region, f"the built-in catalogue of {provider}"))
+    wanted = region or DEFAULT_REGIONS[provider]
+    return vms_of(in_region(built_in_listings(provider), wanted, f"the built-in catalog of {provider}"))
 
 
 @cache
@@ -75,7 +72,7 @@ def built_in_listings(provider: str) -> tuple[Listing, ...]:
 
 
 def provider_named(catalog: str) -> str | None:
-    """Which provider's built-in catalogue the word means; none where it means no built-in one."""
+    """Which provider's built-in catalog the word means; none where it means no built-in one."""
     return "aws" if catalog == BUILT_IN else catalog if catalog in DEFAULT_REGIONS else None
 
 
@@ -94,7 +91,10 @@ def listings_of_file(path: Path) -> tuple[Listing, ...]:
 
 def read_listings(name: str, text: str) -> tuple[Listing, ...]:
     """The rows of a CSV, each checked; other columns than ours may be there and are left alone."""
-    rows = _rows(name, text)
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error as error:
+        raise InputError(f"{name} cannot be read: {error}") from None
     header = rows[0] if rows else []
     _check_header(name, header)
     listed = []
@@ -136,13 +136,6 @@ def check_vm_name(name: str) -> None:
     """Refuse a name that is not safe wherever a name is shown or stored."""
     if not VM_NAME.fullmatch(name):
         raise InputError(f"{_short(repr(name))} is no name for a VM type; use letters, digits and . _ : / + -")
-
-
-def _rows(name: str, text: str) -> list[list[str]]:
-    try:
-        return list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    except csv.Error as error:
-        raise InputError(f"{name} cannot be read: {error}") from None
 
 
 def _check_header(name: str, header: Sequence[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from pathlib import Path
 
 from trimtuner.errors import InputError, nearest
@@ -17,6 +16,7 @@ from trimtuner.problem.catalog import (
     vms_of,
 )
 from trimtuner.problem.expressions import Expression, Value
+from trimtuner.problem.values import is_whole_number
 from trimtuner.problem.vms import MARKETS, VM, Market, Spot
 
 
@@ -33,7 +33,7 @@ class Cloud:
     """VM types × counts × markets, less the pairs that ``rule`` refuses; helpers are part of every price.
 
     ``Cloud({"t2.small": VM(...)}, vm_count=range(1, 9))`` with machines of one's own, or
-    ``Cloud(catalog="aws", region="eu-west-1", vm_types=["t2.small", "t2.medium"])`` from a built-in catalogue (aws,
+    ``Cloud(catalog="aws", region="eu-west-1", vm_types=["t2.small", "t2.medium"])`` from a built-in catalog (aws,
     azure, gcp), or ``catalog="prices.csv"``. ``spot`` says what spot is like where machines do not say it themselves.
     """
 
@@ -120,7 +120,7 @@ def _known_vms(vms: Mapping[str, VM] | None, catalog: str | None, region: str | 
 
 def _catalog_vms(catalog: str, region: str | None) -> Mapping[str, VM]:
     if not isinstance(catalog, str):
-        raise InputError(f"catalog={catalog!r} must be the name of a catalogue or the path of a CSV")
+        raise InputError(f"catalog={catalog!r} must be the name of a catalog or the path of a CSV")
     provider = provider_named(catalog)
     if provider is not None:
         return built_in_catalog(provider, region)
@@ -193,7 +193,7 @@ def _checked_counts(vm_count: int | Iterable[int]) -> tuple[int, ...]:
     if not counts:
         raise InputError("vm_count is empty; it lists how many VMs may be rented, such as range(1, 9)")
     for count in counts:
-        if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
+        if not is_whole_number(count) or count < 1:
             raise InputError(f"vm_count has {count!r}; counts are whole numbers from 1")
     plain = tuple(int(count) for count in counts)
     _refuse_repeats(plain, "vm_count")

@@ -26,10 +26,7 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-_EQUALITY: dict[type[ast.cmpop], Callable[[_Operand, _Operand], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
+_EQUALITY: dict[type[ast.cmpop], Callable[[_Operand, _Operand], bool]] = {ast.Eq: operator.eq, ast.NotEq: operator.ne}
 _ORDER: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,

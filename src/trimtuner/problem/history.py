@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from trimtuner.errors import InputError
-from trimtuner.problem.axes import Configuration
 from trimtuner.problem.expressions import Value
 
 Origin: TypeAlias = Literal["design", "model", "random", "import"]
@@ -25,11 +24,6 @@ class Trial:
     snapshots: tuple[float, ...] = ()
     origin: Origin = "model"
     recommended: tuple[Mapping[str, Value], float] | None = None  # configuration and fraction, when this was asked
-
-    @property
-    def configuration(self) -> Configuration:
-        """The configuration as a dict of one's own."""
-        return dict(self.config)
 
 
 @dataclass(frozen=True)
@@ -111,7 +105,7 @@ class History:
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
-        """Everything measured, snapshots included."""
+        """Everything that was measured, snapshots and failed trials' included."""
         return tuple(m for outcome in self.outcomes for m in outcome.measurements)
 
     @property

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from trimtuner.errors import InputError
-from trimtuner.problem.axes import Axis, Configuration, DiscreteAxis
+from trimtuner.problem.axes import Configuration, DiscreteAxis
 from trimtuner.problem.catalog import built_in_catalog
 from trimtuner.problem.expressions import Value
-from trimtuner.problem.machines import machine_columns
-from trimtuner.problem.parameters import Choice, plain_value
+from trimtuner.problem.machines import Machine, MachineScale
+from trimtuner.problem.parameters import Choice
+from trimtuner.problem.values import plain_value, told_apart
 
 _LOG_FROM_RATIO = 8.0  # numbers that span this factor or more are taken in logs
 
 
-def infer_axes(configurations: Sequence[Configuration], given: dict[str, Choice]) -> tuple[Axis, ...]:
-    """Axes for a bare list of configurations: from ``given``, from the catalogue, or from the values themselves."""
+def infer_axes(configurations: Sequence[Configuration], given: dict[str, Choice]) -> tuple[DiscreteAxis, ...]:
+    """Axes for a bare list of configurations: from ``given``, from the catalog, or from the values themselves."""
     for name, choice in given.items():
         if not isinstance(choice, Choice):
             raise InputError(f"parameters[{name!r}] is {choice!r}; a list of configurations takes a tt.Choice")
@@ -36,9 +37,8 @@ def _inferred_axis(name: str, configurations: Sequence[Configuration], given: di
         return DiscreteAxis(name, given[name])
     choice = Choice(values)
     if name == "vm_type" and all(value in built_in_catalog() for value in values):
-        catalog = built_in_catalog()
-        vms = [catalog[str(value)] for value in choice.values]
-        return DiscreteAxis(name, choice, machine_columns(vms, [1] * len(vms), [False] * len(vms)))
+        machines = [Machine(built_in_catalog()[str(value)], 1, False) for value in choice.values]
+        return DiscreteAxis(name, choice, MachineScale.of(machines).columns(machines))
     if choice.scale == "linear":
         low, high = min(float(v) for v in values), max(float(v) for v in values)
         if low > 0 and high / low >= _LOG_FROM_RATIO:
@@ -47,5 +47,4 @@ def _inferred_axis(name: str, configurations: Sequence[Configuration], given: di
 
 
 def _distinct(values: Iterable[Value]) -> list[Value]:
-    plain = (plain_value(value) for value in values)
-    return list({(value, isinstance(value, bool)): value for value in plain}.values())
+    return list({told_apart(value): value for value in map(plain_value, values)}.values())

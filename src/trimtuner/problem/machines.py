@@ -50,29 +50,15 @@ class MachineScale:
         return np.asarray((_facts(machines)[:, self.kept] - self.low) / self.spread)
 
 
-def machine_columns(vms: Sequence[VM], counts: Sequence[int], is_spot: Sequence[bool]) -> Floats:
-    """Machines by what they are: size, memory and price for each vCPU, GPUs, count, vCPUs in all, market."""
-    machines = [Machine(*facts) for facts in zip(vms, counts, is_spot, strict=True)]
-    return MachineScale.of(machines).columns(machines)
-
-
 def _facts(machines: Sequence[Machine]) -> Floats:
-    vcpus = np.array([one.vm.vcpus for one in machines], dtype=float)
-    memory = np.array([one.vm.memory_gib for one in machines])
-    price = np.array([one.vm.price_per_hour for one in machines])
-    gpus = np.array([one.vm.gpus for one in machines], dtype=float)
-    count = np.array([one.count for one in machines], dtype=float)
-    return np.column_stack(
-        [
-            np.log(vcpus),
-            np.log(memory / vcpus),
-            np.log(price / vcpus),
-            np.log1p(gpus),
-            np.log(count),
-            np.log(count * vcpus),
-            np.array([one.is_spot for one in machines], dtype=float),
-        ]
-    )
+    """What machines are: size, memory and price for each vCPU, GPUs, count, vCPUs in all, market."""
+    told = [
+        (one.vm.vcpus, one.vm.memory_gib, one.vm.price_per_hour, one.vm.gpus, one.count, one.is_spot)
+        for one in machines
+    ]
+    vcpus, memory, price, gpus, count, is_spot = np.array(list(zip(*told, strict=True)), dtype=float)
+    logs = [np.log(one) for one in (vcpus, memory / vcpus, price / vcpus)]
+    return np.column_stack([*logs, np.log1p(gpus), np.log(count), np.log(count * vcpus), is_spot])
 
 
 def scaled_to_unit(numbers: Floats) -> Floats:

@@ -12,6 +12,7 @@ import numpy as np
 from trimtuner.arrays import Floats
 from trimtuner.errors import InputError, nearest
 from trimtuner.problem.expressions import Expression, Value
+from trimtuner.problem.values import is_number, is_whole_number, plain_value, told_apart
 
 Scale: TypeAlias = Literal["linear", "log", "log2"]
 
@@ -36,28 +37,20 @@ class Choice:
         if not listed:
             raise InputError("a Choice needs at least one value")
         for value in listed:
-            if sum(_same(value, other) for other in listed) > 1:
+            if sum(told_apart(value) == told_apart(other) for other in listed) > 1:
                 raise InputError(f"the value {value!r} is listed twice in a Choice")
-        numeric = all(_is_number(value) for value in listed)
+        numeric = not any(isinstance(value, str | bool) for value in listed)
         if scale is not None and not numeric:
             raise InputError(f"scale={scale!r} needs numbers, but the values are {listed!r}")
         if numeric:
             numbers = [value for value in listed if not isinstance(value, str)]
             _check_scale(scale or "linear", min(numbers), max(numbers))
-        object.__setattr__(self, "values", listed)
-        object.__setattr__(self, "scale", (scale or "linear") if numeric else None)
-        object.__setattr__(self, "when", None if when is None else Expression(when))
-
-    @property
-    def column_count(self) -> int:
-        """One column for numbers and for two names; else one column a name."""
-        return 1 if self.scale is not None or len(self.values) <= 2 else len(self.values)
+        vars(self).update(values=listed, scale=(scale or "linear") if numeric else None, when=_condition(when))
 
     def columns_of_values(self) -> Floats:
-        """The encoded columns of each listed value, one row a value."""
+        """The encoded columns of each listed value, one row a value: one for numbers and two names, else one a name."""
         if self.scale is not None:
-            numbers = np.array([float(v) for v in self.values])
-            return _unit(_SCALES[self.scale](numbers))[:, None]
+            return self.encode(np.array([float(value) for value in self.values]))[:, None]
         if len(self.values) <= 2:
             return np.arange(len(self.values), dtype=float)[:, None]
         # Two different names are as far apart as the two ends of a numeric column.
@@ -71,7 +64,7 @@ class Choice:
     def position(self, value: Value) -> int:
         """Where the value stands in the list."""
         for position, listed in enumerate(self.values):
-            if _same(listed, value):
+            if told_apart(listed) == told_apart(value):
                 return position
         raise InputError(f"{value!r} is not one of {list(self.values)!r}{nearest(str(value), map(str, self.values))}")
 
@@ -87,13 +80,10 @@ class Int:
 
     def __init__(self, min: int, max: int, scale: Scale = "linear", when: str | None = None) -> None:  # noqa: A002
         for bound in (min, max):
-            if isinstance(bound, bool) or not isinstance(bound, int | np.integer):
+            if not is_whole_number(bound):
                 raise InputError(f"the bounds of an Int are whole numbers, not {bound!r}")
         _check_bounds("Int", min, max, scale)
-        object.__setattr__(self, "min", int(min))
-        object.__setattr__(self, "max", int(max))
-        object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "when", None if when is None else Expression(when))
+        vars(self).update(min=int(min), max=int(max), scale=scale, when=_condition(when))
 
     @property
     def count(self) -> int:
@@ -120,13 +110,10 @@ class Float:
 
     def __init__(self, min: float, max: float, scale: Scale = "linear", when: str | None = None) -> None:  # noqa: A002
         for bound in (min, max):
-            if not _is_number(bound) or not math.isfinite(bound):
+            if not is_number(bound):
                 raise InputError(f"the bounds of a Float are finite numbers, not {bound!r}")
         _check_bounds("Float", min, max, scale)
-        object.__setattr__(self, "min", float(min))
-        object.__setattr__(self, "max", float(max))
-        object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "when", None if when is None else Expression(when))
+        vars(self).update(min=float(min), max=float(max), scale=scale, when=_condition(when))
 
     def encode(self, value: Floats) -> Floats:
         """Values to [0, 1] on the scale."""
@@ -146,23 +133,8 @@ class Float:
 Parameter: TypeAlias = Choice | Int | Float
 
 
-def plain_value(value: Value) -> Value:
-    """The value as plain Python; an error for what a configuration cannot hold."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if not isinstance(value, str | bool | int | float):
-        raise InputError(f"a value is a number, a text or true/false, not {value!r}")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise InputError(f"a value must be finite, not {value!r}")
-    return value
-
-
-def _same(left: Value, right: Value) -> bool:
-    return left == right and isinstance(left, bool) == isinstance(right, bool)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+def _condition(when: str | None) -> Expression | None:
+    return None if when is None else Expression(when)
 
 
 def _check_scale(scale: str, smallest: float, largest: float) -> None:
@@ -180,11 +152,6 @@ def _check_bounds(kind: str, low: float, high: float, scale: str) -> None:
     _check_scale(scale, low, high)
     if not np.ptp(_SCALES[scale](np.array([low, high], dtype=float))) > 0:
         raise InputError(f"{kind}({low!r}, {high!r}): min and max are too close to tell apart on a {scale} scale")
-
-
-def _unit(numbers: Floats) -> Floats:
-    spread = np.ptp(numbers)
-    return (numbers - numbers.min()) / spread if spread > 0 else np.zeros_like(numbers)
 
 
 def _encode(value: Floats, low: float, high: float, scale: str) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
@@ -26,7 +26,7 @@ class Pool:
         rows: Floats,
         prices_per_hour: Floats | None,
         configuration: Callable[[int], Configuration],
-        key: Callable[[Configuration], Key],
+        key: Callable[[Mapping[str, Value]], Key],
         lasting: int | None = None,
         interruptions_per_hour: Floats | None = None,
     ) -> None:
@@ -44,10 +44,10 @@ class Pool:
     def _positions(self) -> dict[Key, int]:
         return {self._key(self.configuration(position)): position for position in range(len(self))}
 
-    def __contains__(self, configuration: Configuration) -> bool:
+    def __contains__(self, configuration: Mapping[str, Value]) -> bool:
         return self._key(configuration) in self._positions
 
-    def position(self, configuration: Configuration) -> int:
+    def position(self, configuration: Mapping[str, Value]) -> int:
         """Where the configuration stands in the pool."""
         return self._positions[self._key(configuration)]
 

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 from trimtuner.errors import InputError, nearest
 from trimtuner.problem.space import Space
+from trimtuner.problem.values import is_number
 
 COST = "cost"  # USD of one trial
 TIME = "time"  # seconds of one trial
@@ -18,19 +19,10 @@ Direction: TypeAlias = Literal["maximize", "minimize"]
 
 SECONDS = {
     "ms": 0.001,
-    "s": 1.0,
-    "sec": 1.0,
-    "second": 1.0,
-    "seconds": 1.0,
-    "min": 60.0,
-    "minute": 60.0,
-    "minutes": 60.0,
-    "h": 3600.0,
-    "hour": 3600.0,
-    "hours": 3600.0,
-    "d": 86400.0,
-    "day": 86400.0,
-    "days": 86400.0,
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
+    **dict.fromkeys(("min", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("d", "day", "days"), 86400.0),
 }
 DOLLARS = {"usd": 1.0, "$": 1.0, "cent": 0.01, "cents": 0.01}
 _SHARE_NAMES = re.compile(r"(.*_)?(accuracy|acc|auc|f1|precision|recall)(_.*)?")
@@ -126,11 +118,11 @@ class Problem:
             raise InputError(f"constraints={constraints!r} must be a list of texts such as 'cost <= 0.10'")
         goal = goal_of(maximize, minimize)
         parsed = tuple(Constraint.parse(text) for text in constraints)
-        if budget is not None and not (_is_number(budget) and math.isfinite(budget) and budget > 0):
+        if budget is not None and not (is_number(budget) and budget > 0):
             raise InputError(f"budget={budget!r} must be an amount of USD above 0")
         if isinstance(trial_limit, str):
             trial_limit = parse_quantity(TIME, trial_limit, where=f"the time-out {trial_limit!r}")
-        if trial_limit is not None and not (_is_number(trial_limit) and math.isfinite(trial_limit) and trial_limit > 0):
+        if trial_limit is not None and not (is_number(trial_limit) and trial_limit > 0):
             raise InputError(f"the time-out {trial_limit!r} must be above 0: seconds, or a text such as '30min'")
         problem = cls(space, goal, parsed, None if budget is None else float(budget), trial_limit)
         problem._refuse_contradictions()
@@ -180,15 +172,10 @@ class Problem:
         return replace(self, goal=replace(self.goal, against=None), constraints=(*self.constraints, limit))
 
     def _refuse_contradictions(self) -> None:
-        for constraint in self.constraints:
-            for other in self.constraints:
-                if (
-                    constraint.metric == other.metric
-                    and constraint.is_upper
-                    and not other.is_upper
-                    and other.limit > constraint.limit
-                ):
-                    raise InputError(f"{constraint.text!r} and {other.text!r} cannot both hold")
+        for most in (constraint for constraint in self.constraints if constraint.is_upper):
+            for least in (constraint for constraint in self.constraints if not constraint.is_upper):
+                if most.metric == least.metric and least.limit > most.limit:
+                    raise InputError(f"{most.text!r} and {least.text!r} cannot both hold")
 
 
 def goal_of(maximize: str | None, minimize: str | None) -> Goal:
@@ -232,7 +219,3 @@ def _metric_name(name: str | None) -> str:
     if not isinstance(name, str) or not name.isidentifier():
         raise InputError(f"{name!r} is no name for a metric; use letters, digits and underscores, such as 'accuracy'")
     return name
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

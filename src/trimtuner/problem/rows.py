@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from trimtuner.errors import InputError, nearest
@@ -10,8 +9,10 @@ from trimtuner.problem.axes import Configuration
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement
 from trimtuner.problem.parameters import Choice, Parameter
-from trimtuner.problem.problem import COST, TIME, Problem, is_share
+from trimtuner.problem.problem import COST, TIME, Problem
+from trimtuner.problem.reports import measurement_of
 from trimtuner.problem.space import Space
+from trimtuner.problem.values import is_number
 
 FRACTION = "fraction"
 _OWN = "metric."  # before the name of a metric that a parameter has as well
@@ -32,21 +33,28 @@ def row_of_measurement(measurement: Measurement) -> dict[str, object]:
 
 def measurement_of_row(where: str, row: Mapping[str, object], problem: Problem) -> Measurement:
     """What a row tells; its values may be texts, the fraction is 1 where it is absent, a further number is a metric."""
+    try:
+        return _measurement(row, problem)
+    except InputError as error:
+        raise InputError(f"{where}: {_cut(str(error), _SAID)}") from None
+
+
+def _measurement(row: Mapping[str, object], problem: Problem) -> Measurement:
     space = problem.space
     config = _configuration(row, space)
     told = {name: value for name, value in row.items() if name not in space.names and value not in ("", None)}
-    _refuse_misspelt(where, config, told, problem)
-    config = _offered(where, config, space)
-    fraction = _fraction(where, told.pop(FRACTION, 1.0), space)
+    _refuse_misspelt(config, told, problem)
+    space.check(config)
+    if space.is_enumerable:
+        pool = space.pool()
+        config = pool.configuration(pool.position(config))  # as the space writes it: 16 may be 16.0 there
+    fraction = space.nearest_fraction(_number(FRACTION, told.pop(FRACTION, 1.0)))
     own = {name.removeprefix(_OWN): value for name, value in told.items()}
-    metrics = {name: _metric(where, name, value) for name, value in own.items()}
-    for name in problem.reported_metrics:
-        if name not in metrics:
-            raise InputError(f"{where}: there is no {name!r}, which the study is about")
-    return Measurement(config, fraction, _completed(where, metrics, space, config))
+    metrics = {name: _number(name, value) for name, value in own.items()}
+    return measurement_of(problem, "it", config, fraction, metrics)
 
 
-def _refuse_misspelt(where: str, config: Configuration, told: Mapping[str, object], problem: Problem) -> None:
+def _refuse_misspelt(config: Configuration, told: Mapping[str, object], problem: Problem) -> None:
     """A further column is a further metric, unless it is called nearly as one that should be there and is not."""
     parameters, known = problem.space.parameters, columns_of(problem)
     idle = {name for name, parameter in parameters.items() if _is_idle(parameter, config)}
@@ -56,10 +64,10 @@ def _refuse_misspelt(where: str, config: Configuration, told: Mapping[str, objec
         if name in known:
             continue
         if hint := nearest(name, missing):
-            raise InputError(f"{where}: unknown column {name!r}{hint}")
-        if not name.removeprefix(_OWN).isidentifier() or _is_no_number(value):
+            raise InputError(f"unknown column {name!r}{hint}")
+        if not name.removeprefix(_OWN).isidentifier() or _as_number(value) is None:
             raise InputError(
-                f"{where}: unknown column {name!r}{nearest(name, known)}; a column that is none of the study's must be "
+                f"unknown column {name!r}{nearest(name, known)}; a column that is none of the study's must be "
                 f"a further metric, a word with numbers, and here it is {_shown(value)}"
             )
 
@@ -84,57 +92,19 @@ def _is_idle(parameter: Parameter, config: Configuration) -> bool:
         return False
 
 
-def _offered(where: str, config: Configuration, space: Space) -> Configuration:
-    try:
-        space.check(config)
-    except InputError as error:
-        raise InputError(f"{where}: {_cut(str(error), _SAID)}") from None
-    if not space.is_enumerable:
-        return config
-    pool = space.pool()
-    return pool.configuration(pool.position(config))  # as the space writes it: 16 may be 16.0 there
-
-
-def _fraction(where: str, value: object, space: Space) -> float:
-    number = _number(where, FRACTION, value)
-    try:
-        return space.nearest_fraction(number)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
-
-
-def _completed(where: str, metrics: dict[str, float], space: Space, config: Configuration) -> dict[str, float]:
-    """Time from cost or cost from time, where the price is known."""
-    price = space.price_per_hour(config)
-    if price is not None and TIME in metrics and COST not in metrics:
-        metrics[COST] = metrics[TIME] * price / 3600.0
-    elif price is not None and COST in metrics and TIME not in metrics:
-        metrics[TIME] = metrics[COST] * 3600.0 / price
-    if TIME not in metrics and COST not in metrics:
-        raise InputError(f"{where}: there is neither a time nor a cost, from which the study learns what trials cost")
-    return metrics
-
-
-def _metric(where: str, name: str, value: object) -> float:
-    number = _number(where, name, value)
-    if name in (TIME, COST) and number <= 0:
-        raise InputError(f"{where}: {name} is {number:g}; it must be above 0")
-    if is_share(name) and not 0 <= number <= 1:
-        raise InputError(f"{where}: {name} is {number:g}, but it is a share from 0 to 1; 85 % is 0.85")
+def _number(name: str, value: object) -> float:
+    number = _as_number(value)
+    if number is None:
+        raise InputError(f"{name} is {_shown(value)}, not a number")
     return number
 
 
-def _number(where: str, name: str, value: object) -> float:
-    if _is_no_number(value):
-        raise InputError(f"{where}: {name} is {_shown(value)}, not a number")
-    return float(str(value))
-
-
-def _is_no_number(value: object) -> bool:
+def _as_number(value: object) -> float | None:
     try:
-        return isinstance(value, bool) or not math.isfinite(float(str(value)))
+        number = float(str(value))  # of True and False there is none
     except ValueError:
-        return True
+        return None
+    return number if is_number(number) else None
 
 
 def _shown(value: object) -> str:

@@ -11,21 +11,14 @@ import numpy as np
 
 from trimtuner.arrays import Floats, Positions
 from trimtuner.errors import InputError, nearest
-from trimtuner.problem.axes import (
-    Axis,
-    ClusterAxis,
-    Configuration,
-    ContinuousAxis,
-    DiscreteAxis,
-    PriceAxis,
-    Stranger,
-)
+from trimtuner.problem.axes import Axis, ClusterAxis, Configuration, ContinuousAxis, DiscreteAxis, Stranger
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.inference import infer_axes
-from trimtuner.problem.machines import Machine
-from trimtuner.problem.parameters import Choice, Float, Int, Parameter, plain_value
+from trimtuner.problem.machines import Machine, scaled_to_unit
+from trimtuner.problem.parameters import Choice, Float, Int, Parameter
 from trimtuner.problem.pool import Key, Pool, enumerated_codes
+from trimtuner.problem.values import is_number, plain_value, told_apart
 
 ENUMERATION_LIMIT = 100_000  # above this many configurations (11 s and 1.4 GiB an ask), a pool stands for the space
 POOL_SIZE = 1024
@@ -57,9 +50,11 @@ class Space:
         self.cloud = cloud
         self.fractions = _checked_fractions(fractions)
         self.snapshots = bool(snapshots)
-        self._listed: tuple[Configuration, ...] | None = None
+        self.listed: tuple[Configuration, ...] | None = None  # where they were given one by one
+        self.scaled_by_hand: Mapping[str, Choice] = {}  # of those, what was not left to be inferred
         self._listed_prices: Floats | None = None
-        self._axes = _axes_of(self.parameters, cloud)
+        self._machines = None if cloud is None else ClusterAxis(cloud)
+        self._axes = _axes_of(self.parameters, self._machines)
 
     @classmethod
     def from_configs(
@@ -74,22 +69,19 @@ class Space:
         """An arbitrary finite set of configurations, each with its known price in USD per hour.
 
         How a value becomes a number is inferred (numbers spanning a factor of 8 or more in logs, names one-hot, VM
-        types of the built-in catalogue by what they are); ``parameters`` overrides it for the names it gives.
+        types of the built-in catalog by what they are); ``parameters`` overrides it for the names it gives.
         """
         listed = _checked_configurations(configs)
-        if not listed:
-            raise InputError("the list of configurations is empty; there is nothing to choose from")
-        prices = _checked_prices(price_per_hour, len(listed))
+        axes = infer_axes(listed, dict(parameters or {}))
         space = cls.__new__(cls)
-        space.cloud = None
+        space.parameters = {axis.name: axis.choice for axis in axes}
+        space.cloud = space._machines = None
         space.fractions = _checked_fractions(fractions)
         space.snapshots = bool(snapshots)
-        space._axes = infer_axes(listed, dict(parameters or {}))
-        space.parameters = {axis.name: axis.choice for axis in space._axes if isinstance(axis, DiscreteAxis)}
-        if prices is not None:
-            space._axes = (*space._axes, PriceAxis(prices))
-        space._listed = listed
-        space._listed_prices = prices
+        space.listed = listed
+        space.scaled_by_hand = dict(parameters or {})
+        space._listed_prices = _checked_prices(price_per_hour, len(listed))
+        space._axes = axes
         _refuse_duplicates(listed, space.key)
         return space
 
@@ -106,14 +98,14 @@ class Space:
     @property
     def size(self) -> float:
         """How many configurations there are at most (those of inactive parameters counted once each); may be inf."""
-        if self._listed is not None:
-            return len(self._listed)
+        if self.listed is not None:
+            return len(self.listed)
         return math.prod(axis.size for axis in self._axes)
 
     @property
     def is_enumerable(self) -> bool:
         """Whether every configuration can be looked at."""
-        return self._listed is not None or self.size <= ENUMERATION_LIMIT
+        return self.listed is not None or self.size <= ENUMERATION_LIMIT
 
     def with_snapshots(self, snapshots: bool) -> Space:
         """The same space, with or without snapshots on the way to a fraction."""
@@ -129,45 +121,43 @@ class Space:
         other.fractions = fractions
         return other
 
-    def price_per_hour(self, configuration: Configuration) -> float | None:
+    def price_per_hour(self, configuration: Mapping[str, Value]) -> float | None:
         """USD per hour of the machines of this configuration, where known."""
-        if self.cloud is not None:
-            axis = next(axis for axis in self._axes if isinstance(axis, ClusterAxis))
-            return self.cloud.price_per_hour(axis.cluster(configuration))
+        if self._machines is not None:
+            return float(self._machines.prices_per_hour[self._machines.code(configuration)])
         if self._listed_prices is not None:
             return float(self._listed_prices[self._whole_pool.position(configuration)])
         return None
 
-    def machine(self, configuration: Configuration) -> Machine | None:
+    def interruptions_per_hour(self, configuration: Mapping[str, Value]) -> float:
+        """How often the machines of this configuration are taken away; 0 where none are known to be."""
+        if self._machines is None or self._machines.interruptions_per_hour is None:
+            return 0.0
+        return float(self._machines.interruptions_per_hour[self._machines.code(configuration)])
+
+    def machine(self, configuration: Mapping[str, Value]) -> Machine | None:
         """What the machines of this configuration are, where the space has a cloud."""
-        for axis in self._axes:
-            if isinstance(axis, ClusterAxis):
-                return axis.machine(configuration)
-        return None
+        return None if self._machines is None else self._machines.machine(configuration)
 
     def rows_of_strangers(self, strangers: Sequence[Stranger]) -> Floats:
         """Rows of configurations of another space, with the columns of a pool's; NaN where they say nothing."""
-        rows = np.hstack([axis.columns_of_strangers(strangers) for axis in self._axes])
+        columns = [axis.columns_of_strangers(strangers) for axis in self._axes]
+        if self._listed_prices is not None:  # other prices are no fact about these machines
+            columns.append(np.full((len(strangers), 1), math.nan))
+        rows = np.hstack(columns)
         return rows[:, self._varying_columns] if self.is_enumerable else rows
 
-    def interruptions_per_hour(self, configuration: Configuration) -> float:
-        """How often the machines of this configuration are taken away; 0 where none are known to be."""
-        for axis in self._axes:
-            if isinstance(axis, ClusterAxis) and self.cloud is not None:
-                return self.cloud.interruptions_per_hour(axis.cluster(configuration))
-        return 0.0
-
-    def key(self, configuration: Configuration) -> Key:
+    def key(self, configuration: Mapping[str, Value]) -> Key:
         """What makes two configurations the same."""
-        return tuple(_told_apart(configuration.get(name)) for name in self.names)
+        return tuple(told_apart(configuration.get(name)) for name in self.names)
 
-    def check(self, configuration: Configuration) -> None:
+    def check(self, configuration: Mapping[str, Value]) -> None:
         """Refuse a configuration that the space does not offer."""
         for name in configuration:
             if name not in self.names:
                 raise InputError(f"{name!r} is no parameter of this space{nearest(name, self.names)}")
-        if self._listed is not None:
-            if self.key(configuration) not in self._whole_pool._positions:
+        if self.listed is not None:
+            if configuration not in self._whole_pool:
                 raise InputError(f"the configuration {dict(configuration)!r} is not one of those listed")
             return
         for axis in self._axes:
@@ -201,7 +191,8 @@ class Space:
     def pool_of(self, configurations: Sequence[Configuration], lasting: int | None = None) -> Pool:
         """Just these configurations, of a space that cannot be enumerated."""
         rows = np.hstack([axis.columns_of_configurations(configurations) for axis in self._axes])
-        return self._pool_of(configurations, rows, lasting=lasting)
+        machines = None if self._machines is None else np.array([self._machines.code(one) for one in configurations])
+        return self._pool(rows, lambda position: dict(configurations[position]), machines, lasting)
 
     @cached_property
     def _codes(self) -> Positions:
@@ -209,9 +200,12 @@ class Space:
 
     @cached_property
     def _whole_rows(self) -> Floats:
-        if self._listed is not None:
-            return np.hstack([axis.columns_of_configurations(self._listed) for axis in self._axes])
-        return np.hstack([axis.columns_of_codes(self._codes[:, i]) for i, axis in enumerate(self._axes)])
+        if self.listed is None:
+            return np.hstack([axis.columns_of_codes(self._codes[:, i]) for i, axis in enumerate(self._axes)])
+        columns = [axis.columns_of_configurations(self.listed) for axis in self._axes]
+        if self._listed_prices is not None:  # what is known of machines that are only named
+            columns.append(scaled_to_unit(np.log(self._listed_prices))[:, None])
+        return np.hstack(columns)
 
     @cached_property
     def _varying_columns(self) -> Positions:
@@ -221,15 +215,10 @@ class Space:
 
     @cached_property
     def _whole_pool(self) -> Pool:
-        rows = self._whole_rows[:, self._varying_columns]
-        if self._listed is not None:
-            return self._pool_of(self._listed, rows, self._listed_prices)
+        rows, listed = self._whole_rows[:, self._varying_columns], self.listed
+        if listed is not None:
+            return self._pool(rows, lambda position: dict(listed[position]))
         codes = self._codes
-        prices = interruptions = None
-        for i, axis in enumerate(self._axes):
-            if isinstance(axis, ClusterAxis):
-                prices = axis.prices_per_hour[codes[:, i]]
-                interruptions = _picked(axis.interruptions_per_hour, codes[:, i])
 
         def configuration(position: int) -> Configuration:
             chosen: Configuration = {}
@@ -237,28 +226,20 @@ class Space:
                 chosen.update(axis.values_of_code(int(code)))
             return chosen
 
-        return Pool(rows, prices, configuration, self.key, interruptions_per_hour=interruptions)
+        return self._pool(rows, configuration, codes[:, 0])
 
-    def _pool_of(
+    def _pool(
         self,
-        configurations: Sequence[Configuration],
         rows: Floats,
-        prices: Floats | None = None,
+        configuration: Callable[[int], Configuration],
+        machines: Positions | None = None,  # their codes, where the space has a cloud
         lasting: int | None = None,
     ) -> Pool:
-        interruptions = None
-        for axis in self._axes:
-            if isinstance(axis, ClusterAxis):
-                codes = axis.codes(configurations)
-                prices, interruptions = axis.prices_per_hour[codes], _picked(axis.interruptions_per_hour, codes)
-        return Pool(
-            rows,
-            prices,
-            lambda position: dict(configurations[position]),
-            self.key,
-            lasting,
-            interruptions,
-        )
+        prices, interruptions = self._listed_prices, None
+        if self._machines is not None:
+            prices, interruptions = self._machines.prices_per_hour[machines], self._machines.interruptions_per_hour
+            interruptions = None if interruptions is None else interruptions[machines]
+        return Pool(rows, prices, configuration, self.key, lasting, interruptions)
 
     def _quasi_random_configurations(self, count: int, seed: int) -> list[Configuration]:
         """Roberts' additive recurrence in the unit cube: even, cheap, and extends without change."""
@@ -288,32 +269,25 @@ class Space:
             for axis, moves in zip(self._axes, moving, strict=True):
                 if not axis.is_active(chosen):
                     continue
-                known = all(name in anchor for name in axis.required_names)
-                if not known:
+                if not all(name in anchor for name in axis.names):
                     chosen.update(axis.values_at(generator.random()))
                 elif moves:
                     chosen.update(axis.neighbour(anchor, reach, generator))
                 else:
-                    chosen.update({name: anchor[name] for name in axis.names if name in anchor})
+                    chosen.update({name: anchor[name] for name in axis.names})
             found.append(chosen)
         return found
 
 
-def _told_apart(value: Value | None) -> Value | tuple[bool] | None:
-    """Python takes True for 1; a configuration does not."""
-    return (value,) if isinstance(value, bool) else value
-
-
-def _axes_of(parameters: Mapping[str, Parameter], cloud: Cloud | None) -> tuple[Axis, ...]:
-    if not parameters and cloud is None:
+def _axes_of(parameters: Mapping[str, Parameter], machines: ClusterAxis | None) -> tuple[Axis, ...]:
+    if not parameters and machines is None:
         raise InputError("the space is empty; give parameters, a cloud, or both")
-    cloud_axes: list[Axis] = [] if cloud is None else [ClusterAxis(cloud)]
-    known = {name for axis in cloud_axes for name in axis.names}
-    axes: list[Axis] = []
+    axes: list[Axis] = [] if machines is None else [machines]  # first: a condition may name them
+    known = {name for axis in axes for name in axis.names}
     for name, parameter in parameters.items():
         if not isinstance(name, str) or not name.isidentifier():
             raise InputError(f"{name!r} is no name for a parameter; use letters, digits and underscores")
-        if cloud is not None and name in _CLOUD_NAMES:
+        if machines is not None and name in _CLOUD_NAMES:
             raise InputError(f"the parameter {name!r} is also what the cloud chooses; rename it")
         if not isinstance(parameter, Choice | Int | Float):
             raise InputError(f"the parameter {name!r} is {parameter!r}; write tt.Choice, tt.Int or tt.Float")
@@ -323,8 +297,7 @@ def _axes_of(parameters: Mapping[str, Parameter], cloud: Cloud | None) -> tuple[
             )
         axes.append(_axis_of(name, parameter))
         known.add(name)
-    # Machines first: a condition may name them.
-    return (*cloud_axes, *axes)
+    return tuple(axes)
 
 
 def _axis_of(name: str, parameter: Parameter) -> Axis:
@@ -336,16 +309,12 @@ def _axis_of(name: str, parameter: Parameter) -> Axis:
     return ContinuousAxis(name, parameter)
 
 
-def _picked(numbers: Floats | None, positions: Positions) -> Floats | None:
-    return None if numbers is None else numbers[positions]
-
-
 def _checked_fractions(fractions: Iterable[float]) -> tuple[float, ...]:
     listed = list(fractions) if isinstance(fractions, Iterable) else [fractions]
     if not listed:
         raise InputError("fractions is empty; it lists the shares of the data to test on, such as [0.1, 1]")
     for fraction in listed:
-        if isinstance(fraction, bool) or not isinstance(fraction, int | float | np.number) or not 0 < fraction <= 1:
+        if not is_number(fraction) or not 0 < fraction <= 1:
             raise InputError(f"fraction {fraction!r} is outside (0, 1]; it is the share of the data to train on")
     distinct = sorted({float(fraction) for fraction in listed})
     if len(distinct) < len(listed):
@@ -357,6 +326,8 @@ def _checked_configurations(configs: Iterable[Mapping[str, Value]]) -> tuple[Con
     if not isinstance(configs, Iterable):
         raise InputError(f"the configurations are a list of dicts, not {configs!r}")
     listed = tuple(configs)
+    if not listed:
+        raise InputError("the list of configurations is empty; there is nothing to choose from")
     for position, config in enumerate(listed):
         if not isinstance(config, Mapping):
             raise InputError(f"configuration {position} is {config!r}; write a dict of name to value")
@@ -382,7 +353,7 @@ def _checked_prices(prices: Iterable[float] | None, count: int) -> Floats | None
     return listed
 
 
-def _refuse_duplicates(configs: Sequence[Configuration], key: Callable[[Configuration], Key]) -> None:
+def _refuse_duplicates(configs: Sequence[Configuration], key: Callable[[Mapping[str, Value]], Key]) -> None:
     seen: dict[Key, int] = {}
     for position, config in enumerate(configs):
         first = seen.setdefault(key(config), position)

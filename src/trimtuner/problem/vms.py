@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
-from numbers import Integral, Real
 from typing import Literal, TypeAlias
 
 from trimtuner.errors import InputError
+from trimtuner.problem.values import is_number, is_whole_number
 
 Market: TypeAlias = Literal["on_demand", "spot"]
 MARKETS: tuple[Market, ...] = ("on_demand", "spot")
@@ -42,7 +41,7 @@ class VM:
         _require_positive("vcpus", self.vcpus)
         _require_positive("memory_gib", self.memory_gib)
         _require_positive("price_per_hour", self.price_per_hour)
-        if isinstance(self.gpus, bool) or not isinstance(self.gpus, Integral) or self.gpus < 0:
+        if not is_whole_number(self.gpus) or self.gpus < 0:
             raise InputError(f"gpus={self.gpus!r} must be a whole number from 0")
         if self.spot_price_per_hour is not None:
             _require_positive("spot_price_per_hour", self.spot_price_per_hour)
@@ -69,7 +68,7 @@ class Spot:
     interruptions_per_hour: float = 0.0  # of each machine
 
     def __post_init__(self) -> None:
-        if self.discount is not None and not (_is_finite(self.discount) and 0 <= self.discount < 1):
+        if self.discount is not None and not (is_number(self.discount) and 0 <= self.discount < 1):
             raise InputError(f"discount={self.discount!r} must be from 0 to below 1; 0.65 is 65 % off")
         _require_rate("interruptions_per_hour", self.interruptions_per_hour)
 
@@ -83,14 +82,10 @@ class Spot:
 
 
 def _require_positive(name: str, value: float) -> None:
-    if not _is_finite(value) or value <= 0:
+    if not is_number(value) or value <= 0:
         raise InputError(f"{name}={value!r} must be a number above 0")
 
 
 def _require_rate(name: str, value: float) -> None:
-    if not _is_finite(value) or value < 0:
+    if not is_number(value) or value < 0:
         raise InputError(f"{name}={value!r} must be a number from 0; 0.05 is once in 20 hours")
-
-
-def _is_finite(value: object) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)

@@ -40,7 +40,7 @@ class Address:
             )
         given = {"password": url.password, **{name: url.query.get(name) for name in _SECRET if name in url.query}}
         secrets = {name: str(value) for name, value in given.items() if value}
-        return cls(_without_secrets(url), secrets)
+        return cls(url.difference_update_query(_SECRET)._replace(drivername=_DRIVER, password=None), secrets)
 
     def __str__(self) -> str:
         shown = {name: value for name, value in self.url.query.items() if name in _SHOWN}
@@ -78,15 +78,3 @@ def _checked_path(text: str) -> Path:
     if not text or "\0" in text or text == ":memory:":
         raise InputError(f"{text!r} is no name of a file; for a study in memory, leave storage=None")
     return Path(text).absolute()
-
-
-def _without_secrets(url: URL) -> URL:
-    return URL.create(
-        _DRIVER,
-        url.username,
-        None,
-        url.host,
-        url.port,
-        url.database,
-        {name: value for name, value in url.query.items() if name not in _SECRET},
-    )

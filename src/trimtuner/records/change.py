@@ -1,31 +1,42 @@
-"""One writing transaction on one study: what it may rely on, and the rows that every change writes."""
+"""One writing transaction on one study: what it may rely on, the rows that every change writes, and their digests.
+
+By the digests decay is found: one of every row, and a chain through the events and the money that moved with them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import ColumnElement, Connection, Row, Table, case, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Table, case, delete, insert, select, update
 
 from trimtuner.errors import InputError
 from trimtuner.problem.history import Outcome, Trial
-from trimtuner.records.codec import configuration_key, encode, encode_configuration, encode_recommended
+from trimtuner.records.codec import configuration_key, encode, encode_trial
+from trimtuner.records.database import clock
 from trimtuner.records.errors import NotOpen, OverBudget, RecordError
 from trimtuner.records.facts import EntryKind
-from trimtuner.records.ledger import Ledger
-from trimtuner.records.money import to_usd
-from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, PLACES, STUDIES, TRIALS, shown
-from trimtuner.records.seals import event_digest, last_digest, row_digest, seal_row
-from trimtuner.records.server import clock
+from trimtuner.records.money import Ledger, to_usd
+from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, PLACES, SHOWN, STUDIES, TRIALS
 from trimtuner.records.sidecar import Image, Written
 
-_OPEN, _TESTED = "open", "tested"
+FIRST_DIGEST = ""  # what the first event's digest follows
+_OPEN, _TESTED = "open", "tested"  # states of a place
+_BEGINNINGS = ("asked_at", "started_at")  # of an attempt
+_CHANGING = ("version", "heartbeat_at", "digest")  # a version is the last event's; a heartbeat matters for seconds
+SEALED = {
+    table: tuple(column for column in table.c if column.name not in _CHANGING)
+    for table in (STUDIES, OWNERS, TRIALS, ATTEMPTS, PLACES)
+}
+CHAINED = {table: tuple(column for column in table.c if column.name != "digest") for table in (EVENTS, LEDGER)}
 
 
 class Change:
     """A change of one study. Nobody else changes the study until its transaction ends."""
 
     def __init__(self, connection: Connection, study: int, ledger: Ledger) -> None:
-        query = shown(STUDIES).add_columns(clock(connection).label("now")).where(STUDIES.c.study == study)
+        query = SHOWN[STUDIES].add_columns(clock(connection).label("now")).where(STUDIES.c.study == study)
         row = connection.execute(query.with_for_update()).one_or_none()  # SQLite locked the whole file
         if row is None:
             raise RecordError("the study is no longer in the record; open it again")
@@ -42,25 +53,40 @@ class Change:
         self._touched: dict[tuple[Table, tuple[tuple[str, object], ...]], None] = {}
 
     def log(self, kind: str, trial: int | None, detail: Mapping[str, object]) -> int:
-        """Count one change, and say what it was."""
+        """Count one change, and say what it was; its number."""
         self._sequence += 1
-        version = update(STUDIES).where(STUDIES.c.study == self.study).values(version=self._sequence)
-        self.connection.execute(version)
         text = encode(detail, f"the detail of the event {kind!r}")
         row = {"study": self.study, "sequence": self._sequence, "at": self.at}
         self._events.append({**row, "kind": kind, "trial": trial, "detail": text})  # written when sealed
         return self._sequence
 
+    def find(self, table: Table, key: Mapping[str, object]) -> Row[tuple[object, ...]] | None:
+        """The row of the study that has this key, if there is one."""
+        return self.connection.execute(select(table).where(*self._own(table, key))).one_or_none()
+
+    def insert(self, table: Table, key: Mapping[str, object], values: Mapping[str, object]) -> None:
+        """Add a row to the study."""
+        self.connection.execute(insert(table), {"study": self.study, **key, **values, "digest": ""})
+        self.touch(table, key)
+
+    def update(self, table: Table, key: Mapping[str, object], values: Mapping[str, object]) -> None:
+        """Change a row of the study that has this key."""
+        self.connection.execute(update(table).where(*self._own(table, key)).values(values))
+        self.touch(table, key)
+
     def touch(self, table: Table, key: Mapping[str, object]) -> None:
-        """Remember that a row is written, so that it gets its digest."""
+        """Remember that a row of the study is written, so that it gets its digest."""
         self._touched[table, tuple(key.items())] = None
 
     def seal(self) -> Written:
         """Give all that was written its digests, at the end of the change; what was written."""
+        version = update(STUDIES).where(STUDIES.c.study == self.study).values(version=self._sequence)
+        if self._events:
+            self.connection.execute(version)
         rows: dict[str, list[Image]] = {table.name: [] for table in (STUDIES, OWNERS, TRIALS, ATTEMPTS)}
         for table, key in self._touched:
-            rows[table.name].append(seal_row(self.connection, table, {"study": self.study, **dict(key)}))
-        digest = last_digest(self.connection, self.study, self._committed)
+            rows[table.name].append(self._sealed(table, dict(key)))
+        digest = self._last_digest()
         for event in self._events:
             moved = [entry for entry in self._entries if entry["sequence"] == event["sequence"]]
             digest = event_digest(digest, event, moved)
@@ -70,12 +96,6 @@ class Change:
         rows |= {LEDGER.name: self._entries, EVENTS.name: self._events}
         return Written(self.id, self._committed, self._sequence, {name: found for name, found in rows.items() if found})
 
-    def next_number(self) -> int:
-        """The number of the next trial."""
-        query = select(func.max(TRIALS.c.number)).where(TRIALS.c.study == self.study)
-        largest = self.connection.execute(query).scalar()
-        return 0 if largest is None else int(largest) + 1
-
     def is_taken(self, key: str, fractions: Iterable[float]) -> bool:
         """Whether the configuration is under way, measured or failed at one of these fractions."""
         query = select(PLACES.c.trial).where(PLACES.c.study == self.study, PLACES.c.config_key == key)
@@ -83,8 +103,7 @@ class Change:
 
     def require_owner(self, owner: str) -> None:
         """Refuse an owner that did not register: nobody could tell whether it lives."""
-        query = select(OWNERS.c.id).where(OWNERS.c.study == self.study, OWNERS.c.id == owner)
-        if self.connection.execute(query).first() is None:
+        if self.find(OWNERS, {"id": owner}) is None:
             raise InputError(f"the owner {owner!r} is not registered; register it before it takes a trial")
 
     def require_budget(self, wanted: int) -> None:
@@ -96,8 +115,7 @@ class Change:
 
     def require_open(self, number: int, attempt: int) -> Row[tuple[object, ...]]:
         """The row of a trial whose attempt is under way."""
-        query = select(TRIALS).where(TRIALS.c.study == self.study, TRIALS.c.number == number)
-        row = self.connection.execute(query).one_or_none()
+        row = self.find(TRIALS, {"number": number})
         if row is None:
             raise NotOpen(f"trial {number} was not asked by this study; tell takes what ask returned")
         if row.told is not None:
@@ -108,56 +126,27 @@ class Change:
 
     def add_trial(self, trial: Trial, key: str, owner: str | None, asked: int) -> None:
         """The row of a trial, open."""
-        self.connection.execute(
-            insert(TRIALS).values(
-                study=self.study,
-                number=trial.number,
-                config=encode_configuration(trial.config),
-                config_key=key,
-                fraction=float(trial.fraction),
-                snapshots=encode(list(trial.snapshots), "the snapshots"),
-                origin=trial.origin,
-                recommended=encode_recommended(trial.recommended),
-                asked=asked,
-                owner=owner,
-                attempt=1,
-                digest="",  # until it is sealed
-            )
-        )
-        self.touch(TRIALS, {"number": trial.number})
+        values = {"config_key": key, "asked": asked, "owner": owner, "attempt": 1}
+        self.insert(TRIALS, {"number": trial.number}, {**encode_trial(trial), **values})
 
     def open_attempt(self, number: int, attempt: int, reserve: int) -> None:
         """The row of an attempt, its worst case reserved."""
-        row = {"study": self.study, "trial": number, "attempt": attempt, "reserve": reserve, "asked_at": self.at}
-        self.connection.execute(insert(ATTEMPTS), {**row, "digest": ""})  # until it is sealed
-        self.touch(ATTEMPTS, {"trial": number, "attempt": attempt})
-        self._enter("reserve", number, attempt, reserve)
+        key = {"trial": number, "attempt": attempt}
+        self.insert(ATTEMPTS, key, {"reserve": reserve, "asked_at": self.at})
+        self._enter("reserve", key, reserve)
 
-    def start_attempt(self, number: int, attempt: int, handle: str) -> None:
-        """Where the attempt runs."""
-        self.connection.execute(
-            update(ATTEMPTS).where(*self._of_attempt(number, attempt)).values(handle=handle, started_at=self.at)
-        )
-        self.touch(ATTEMPTS, {"trial": number, "attempt": attempt})
-
-    def date_attempt_back(self, number: int, latest: float) -> None:
-        """The attempt under way began at that time, or earlier."""
-        columns = (ATTEMPTS.c.asked_at, ATTEMPTS.c.started_at)
-        dates = {column.name: case((column > latest, latest), else_=column) for column in columns}
-        under_way = (ATTEMPTS.c.study == self.study, ATTEMPTS.c.trial == number, ATTEMPTS.c.ended_at.is_(None))
-        for attempt in self.connection.execute(select(ATTEMPTS.c.attempt).where(*under_way)).scalars().all():
-            self.connection.execute(update(ATTEMPTS).where(*self._of_attempt(number, attempt)).values(dates))
-            self.touch(ATTEMPTS, {"trial": number, "attempt": attempt})
+    def date_back(self, number: int, attempt: int, latest: float) -> None:
+        """The attempt was asked and started at that time, or earlier."""
+        dates = {name: case((ATTEMPTS.c[name] > latest, latest), else_=ATTEMPTS.c[name]) for name in _BEGINNINGS}
+        self.update(ATTEMPTS, {"trial": number, "attempt": attempt}, dates)
 
     def close_attempt(self, number: int, attempt: int, charge: int, seconds: float | None, failed: str | None) -> None:
         """What the attempt cost is charged, and its reserve released."""
-        of_attempt = self._of_attempt(number, attempt)
-        reserve = self.connection.execute(select(ATTEMPTS.c.reserve).where(*of_attempt)).scalar_one()
-        ended = {"ended_at": self.at, "failed": failed, "seconds": seconds, "charge": charge}
-        self.connection.execute(update(ATTEMPTS).where(*of_attempt).values(ended))
-        self.touch(ATTEMPTS, {"trial": number, "attempt": attempt})
-        self._enter("charge", number, attempt, charge)
-        self._enter("release", number, attempt, reserve)
+        key = {"trial": number, "attempt": attempt}
+        reserve = self.connection.execute(select(ATTEMPTS.c.reserve).where(*self._own(ATTEMPTS, key))).scalar_one()
+        self.update(ATTEMPTS, key, {"ended_at": self.at, "failed": failed, "seconds": seconds, "charge": charge})
+        self._enter("charge", key, charge)
+        self._enter("release", key, reserve)
 
     def take_places(self, trial: Trial, key: str) -> None:
         """Nobody else starts the configuration at the trial's fraction, or at those it passes."""
@@ -165,21 +154,20 @@ class Change:
 
     def settle_places(self, outcome: Outcome) -> None:
         """What was measured, or failed through the configuration's fault, is done; the rest is free again."""
-        trial = outcome.trial
-        of_trial = (PLACES.c.study == self.study, PLACES.c.trial == trial.number, PLACES.c.state == _OPEN)
-        self.connection.execute(delete(PLACES).where(*of_trial))
+        trial, key = outcome.trial, configuration_key(outcome.trial.config)
+        under_way = self._own(PLACES, {"trial": trial.number, "state": _OPEN})
+        self.connection.execute(delete(PLACES).where(*under_way))
         done = {measurement.fraction for measurement in outcome.measurements}
         if outcome.is_fault:
             done.add(trial.fraction)
-        key = configuration_key(trial.config)
-        query = select(PLACES.c.fraction).where(PLACES.c.study == self.study, PLACES.c.config_key == key)
-        before = self.connection.execute(query.where(PLACES.c.state == _TESTED)).scalars()
+        tested = self._own(PLACES, {"config_key": key, "state": _TESTED})
+        before = self.connection.execute(select(PLACES.c.fraction).where(*tested)).scalars()
         self._add_places(key, done - set(before), _TESTED, trial.number)
 
     def settle_places_again(self, key: str, outcomes: Iterable[Outcome]) -> None:
         """Of a configuration one of whose trials is forgotten: what the others measured is done, the rest is free."""
-        of_key = (PLACES.c.study == self.study, PLACES.c.config_key == key, PLACES.c.state == _TESTED)
-        self.connection.execute(delete(PLACES).where(*of_key))
+        tested = self._own(PLACES, {"config_key": key, "state": _TESTED})
+        self.connection.execute(delete(PLACES).where(*tested))
         for outcome in outcomes:
             self.settle_places(outcome)
 
@@ -191,10 +179,39 @@ class Change:
         if rows:
             self.connection.execute(insert(PLACES), [{**row, "digest": row_digest(PLACES, row)} for row in rows])
 
-    def _enter(self, kind: EntryKind, number: int, attempt: int, nanos: int) -> None:
+    def _enter(self, kind: EntryKind, attempt: Mapping[str, int], nanos: int) -> None:
         row = {"study": self.study, "sequence": self._sequence, "kind": kind, "at": self.at}
-        self._entries.append({**row, "trial": number, "attempt": attempt, "nanos": nanos})
+        self._entries.append({**row, **attempt, "nanos": nanos})
         self.connection.execute(insert(LEDGER), self._entries[-1])
 
-    def _of_attempt(self, number: int, attempt: int) -> tuple[ColumnElement[bool], ...]:
-        return (ATTEMPTS.c.study == self.study, ATTEMPTS.c.trial == number, ATTEMPTS.c.attempt == attempt)
+    def _sealed(self, table: Table, key: Mapping[str, object]) -> Image:
+        """A row with its digest, which is of what the database says of the row."""
+        own = self._own(table, key)
+        row = dict(self.connection.execute(select(table).where(*own)).one()._mapping)
+        row["digest"] = row_digest(table, row)
+        self.connection.execute(update(table).where(*own).values(digest=row["digest"]))
+        return row
+
+    def _last_digest(self) -> str:
+        query = select(EVENTS.c.digest).where(*self._own(EVENTS, {"sequence": self._committed}))
+        return str(self.connection.execute(query).scalar() or FIRST_DIGEST)
+
+    def _own(self, table: Table, key: Mapping[str, object]) -> list[ColumnElement[bool]]:
+        return [table.c.study == self.study, *(table.c[name] == value for name, value in key.items())]
+
+
+def row_digest(table: Table, row: Mapping[str, object]) -> str:
+    """The digest of a row as it is written."""
+    return digest_of([table.name, *(row[column.name] for column in SEALED[table])])
+
+
+def event_digest(before: str, event: Mapping[str, object], entries: Iterable[Mapping[str, object]]) -> str:
+    """The digest of an event, of the money that moved with it, and by the digest before of all that came before."""
+    moved = sorted(entries, key=lambda entry: str(entry["kind"]))
+    money = [[entry[column.name] for column in CHAINED[LEDGER]] for entry in moved]
+    return digest_of([before, [event[column.name] for column in CHAINED[EVENTS]], money])
+
+
+def digest_of(content: Sequence[object]) -> str:
+    """Of plain values; what is none, such as bytes where a text was, has another."""
+    return hashlib.sha256(json.dumps(content, separators=(",", ":"), default=repr).encode()).hexdigest()

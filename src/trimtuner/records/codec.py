@@ -12,7 +12,7 @@ from trimtuner.errors import InputError
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement, Origin, Trial
-from trimtuner.problem.parameters import plain_value
+from trimtuner.problem.values import plain_value
 from trimtuner.records.errors import RecordError
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -62,7 +62,7 @@ def decode_earlier(text: str) -> Earlier:
 
 
 def encode_configuration(configuration: Mapping[str, Value]) -> str:
-    """A configuration as text."""
+    """The configuration as JSON text, its names in their order."""
     return encode(_plain(configuration), "the configuration")
 
 
@@ -101,26 +101,35 @@ def decode_measurements(text: str, configuration: Mapping[str, Value]) -> tuple[
     return tuple(Measurement(configuration, fraction, metrics) for fraction, metrics in rows)
 
 
-def decode_trial(
-    number: int, config: str, fraction: float, snapshots: str, origin: str, recommended: str | None
-) -> Trial:
-    """The trial as it was asked."""
+def encode_trial(trial: Trial) -> dict[str, str | float | None]:
+    """A trial in plain values; its number is for others to keep."""
+    return {
+        "config": encode_configuration(trial.config),
+        "fraction": float(trial.fraction),
+        "snapshots": encode(list(trial.snapshots), "the snapshots"),
+        "origin": trial.origin,
+        "recommended": encode_recommended(trial.recommended),
+    }
+
+
+def decode_trial(number: int, written: object) -> Trial:
+    """The trial as it was asked; an error where something else is written there."""
+    if not isinstance(written, Mapping):
+        raise InputError(f"trial {number} is written down as {str(written)[:60]!r}, which is no trial of trimtuner")
+    fraction, recommended = written.get("fraction"), written.get("recommended")
+    if not isinstance(fraction, float | int):
+        raise InputError(f"trial {number} is written down without a fraction that can be read")
+    config, snapshots, origin = (str(written.get(name)) for name in ("config", "snapshots", "origin"))
     if origin not in _ORIGINS:
         raise RecordError(
             f"trial {number} has the origin {origin!r}, which this version does not know; update trimtuner"
         )
     fractions = decode(snapshots)
-    advice = None if recommended is None else decode(recommended)
-    if not isinstance(fractions, list) or not (advice is None or isinstance(advice, list)):
+    advice = None if recommended is None else decode(str(recommended))
+    if not isinstance(fractions, list) or not isinstance(advice, list | None):
         raise RecordError(f"trial {number} is not written down as it should be; restore a copy")
-    return Trial(
-        number,
-        decode_configuration(config),
-        fraction,
-        tuple(fractions),
-        _ORIGINS[origin],
-        None if advice is None else (_configuration(advice[0]), advice[1]),
-    )
+    said = None if advice is None else (_configuration(advice[0]), advice[1])
+    return Trial(number, decode_configuration(config), float(fraction), tuple(fractions), _ORIGINS[origin], said)
 
 
 @contextmanager

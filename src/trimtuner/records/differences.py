@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
+from trimtuner.problem.values import is_number
+
 _MOST_DIFFERENCES = 12
 _LONGEST_SHOWN = 60
 _DIGESTS = {"space": "the values, machines or prices differ (of these, only a digest is kept)"}
@@ -38,11 +40,7 @@ def _differences(where: str, old: object, new: object) -> Iterator[str]:
 
 def _is_same(old: object, new: object) -> bool:
     """Python takes True for 1; a definition does not."""
-    return json.dumps(old) == json.dumps(new) or (old == new and _is_number(old) and _is_number(new))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return json.dumps(old) == json.dumps(new) or (old == new and is_number(old) and is_number(new))
 
 
 def _differences_by_key(where: str, old: dict[str, object], new: dict[str, object]) -> Iterator[str]:

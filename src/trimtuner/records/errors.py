@@ -13,10 +13,9 @@ TrimTunerError
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from trimtuner.errors import InputError, SearchOver, TrimTunerError
-from trimtuner.records.differences import differences
 
 
 class RecordError(TrimTunerError, RuntimeError):
@@ -42,10 +41,8 @@ class RecordGone(RecordError):  # noqa: N818  (named by what the caller learns)
 class DefinitionDiffers(InputError):  # noqa: N818  (named by what the caller learns)
     """A study of this name exists, and it is defined otherwise."""
 
-    def __init__(self, name: str, old: Mapping[str, object], new: Mapping[str, object]) -> None:
-        self.old = old
-        self.new = new
-        self.differences = tuple(differences(old, new))
+    def __init__(self, name: str, differences: Sequence[str]) -> None:
+        self.differences = tuple(differences)
         super().__init__(
             f"the study {name!r} exists with another definition ({'; '.join(self.differences)}); take another name, or "
             "define it as it was"

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from trimtuner.problem.history import Trial
 from trimtuner.records.codec import Json
-from trimtuner.records.money import to_usd
+from trimtuner.records.money import money_left, to_usd
 
 EntryKind: TypeAlias = Literal["charge", "release", "reserve"]
 
@@ -24,6 +24,7 @@ ADOPTED = "adopted"
 IMPORTED = "imported"
 FORGOTTEN = "forgotten"  # of a failed trial: from then on it only cost its money
 BUDGET_CHANGED = "budget changed"
+RESTATED = "restated"  # the definition: the same study, in the words of this version
 STOP_REQUESTED = "stop requested"
 
 
@@ -79,7 +80,7 @@ class Entry:
 
     @property
     def usd(self) -> float:
-        """The amount in USD."""
+        """The amount in USD, the float nearest to it."""
         return to_usd(self.nanos)
 
 
@@ -107,3 +108,8 @@ class Status:
     succeeded: int
     failed: int
     forgotten: int = 0  # failed ones that are taken back; not among the failed
+
+    @property
+    def left(self) -> float | None:
+        """What may still be spent or reserved, in USD; None where there is no budget."""
+        return money_left(self.budget, self.spent, self.reserved)

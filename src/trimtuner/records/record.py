@@ -6,21 +6,19 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Row, update
 
 from trimtuner.errors import InputError
-from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement, Origin, Outcome, Trial
 from trimtuner.problem.problem import TIME
 from trimtuner.records import facts
 from trimtuner.records.change import Change
 from trimtuner.records.codec import configuration_key, encode_measurements
-from trimtuner.records.database import Database
+from trimtuner.records.database import Database, clock
 from trimtuner.records.facts import Owner
-from trimtuner.records.money import to_nanos
-from trimtuner.records.schema import OWNERS, TRIALS
-from trimtuner.records.server import clock
-from trimtuner.records.view import StudyView, charged_nanos, trial_of
+from trimtuner.records.money import charged_nanos, to_nanos, to_usd
+from trimtuner.records.schema import ATTEMPTS, OWNERS, TRIALS
+from trimtuner.records.view import StudyView, next_number, trial_of
 
 _IMPORT_ORIGIN: Origin = "import"
 _LONGEST_TEXT = 2000
@@ -43,7 +41,7 @@ class Record(StudyView):
         _require_fractions(trial.number, (trial.fraction, *trial.snapshots))
         key, wanted = configuration_key(trial.config), to_nanos(reserve, f"the reserve of trial {trial.number}")
         with self._change() as change:
-            following = change.next_number()
+            following = next_number(change.connection, self._study)
             if trial.number > following:
                 raise InputError(f"trial {trial.number} leaves a gap; the next one is trial {following}")
             if trial.number < following or change.is_taken(key, (trial.fraction, *trial.snapshots)):
@@ -62,7 +60,8 @@ class Record(StudyView):
         with self._change() as change:
             change.require_open(number, attempt)
             change.log(facts.STARTED, number, {"attempt": attempt, "handle": handle})
-            change.start_attempt(number, attempt, handle)
+            where = {"handle": handle, "started_at": change.at}
+            change.update(ATTEMPTS, {"trial": number, "attempt": attempt}, where)
 
     def retry(self, number: int, attempt: int, cost: float, seconds: float | None, failed: str, reserve: float) -> int:
         """Close an attempt, charged, and open the next with a reserve of its own; its number.
@@ -80,9 +79,7 @@ class Record(StudyView):
             change.close_attempt(number, attempt, charge, seconds, failed)
             change.require_budget(wanted)
             change.open_attempt(number, attempt + 1, wanted)
-            own = update(TRIALS).where(TRIALS.c.study == self._study, TRIALS.c.number == number)
-            change.connection.execute(own.values(attempt=attempt + 1))
-            change.touch(TRIALS, {"number": number})
+            change.update(TRIALS, {"number": number}, {"attempt": attempt + 1})
         return attempt + 1
 
     def finish(self, outcome: Outcome, attempt: int, attempt_cost: float) -> None:
@@ -112,14 +109,13 @@ class Record(StudyView):
         require_text(owner_to, "the owner")
         with self._change() as change:
             change.require_owner(owner_to)
-            own = update(TRIALS).where(TRIALS.c.study == self._study, TRIALS.c.number == number)
-            theirs = own.where(TRIALS.c.owner == owner_from, TRIALS.c.told.is_(None))
-            is_ours = change.connection.execute(theirs.values(owner=owner_to)).rowcount == 1
-            if is_ours:
-                change.date_attempt_back(number, change.at - watched_seconds)
-                change.log(facts.ADOPTED, number, {"from": owner_from, "to": owner_to})
-                change.touch(TRIALS, {"number": number})
-        return is_ours
+            row = change.find(TRIALS, {"number": number})
+            if row is None or row.owner != owner_from or row.told is not None:
+                return False
+            change.log(facts.ADOPTED, number, {"from": owner_from, "to": owner_to})
+            change.update(TRIALS, {"number": number}, {"owner": owner_to})
+            change.date_back(number, row.attempt, change.at - watched_seconds)
+        return True
 
     def import_measurements(self, measurements: Iterable[Measurement]) -> tuple[int, int]:
         """Take in what was measured elsewhere, free of charge; how many were added, and skipped as known already.
@@ -152,14 +148,11 @@ class Record(StudyView):
         """Make an owner known, with its first heartbeat."""
         for text, what in ((owner.id, "an owner's id"), (owner.host, "a host"), (owner.pid_started, "a start time")):
             require_text(text, what)
-        values: dict[str, object] = {"host": owner.host, "pid": owner.pid, "pid_started": owner.pid_started}
-        values["digest"] = ""  # until it is sealed
-        of_owner = (OWNERS.c.study == self._study, OWNERS.c.id == owner.id)
+        values = {"host": owner.host, "pid": owner.pid, "pid_started": owner.pid_started}
         with self._change() as change:
-            values["heartbeat_at"] = change.at
-            if change.connection.execute(update(OWNERS).where(*of_owner).values(values)).rowcount == 0:
-                change.connection.execute(insert(OWNERS), {"study": self._study, "id": owner.id, **values})
-            change.touch(OWNERS, {"id": owner.id})
+            is_new = change.find(OWNERS, {"id": owner.id}) is None
+            write = change.insert if is_new else change.update
+            write(OWNERS, {"id": owner.id}, {**values, "heartbeat_at": change.at})
 
     def heartbeat(self, owner: str) -> None:
         """A sign of life; no change of the study."""
@@ -196,32 +189,25 @@ class Record(StudyView):
         if abs(total - before - last) > attempt:  # each attempt was rounded once
             raise InputError(
                 f"trial {number} cost {outcome.cost!r} USD, which is not the sum of its earlier attempts "
-                f"({before / 1e9!r}) and the last one ({attempt_cost!r})"
+                f"({to_usd(before)!r}) and the last one ({attempt_cost!r})"
             )
         return max(total - before, 0)
 
     def _tell(self, change: Change, outcome: Outcome, measurements: str, told: int) -> None:
-        own = update(TRIALS).where(TRIALS.c.study == self._study, TRIALS.c.number == outcome.trial.number)
         end = {"failed": outcome.failed, "cost": outcome.cost, "time": outcome.time, "measurements": measurements}
-        change.connection.execute(own.values(told=told, **end))
-        change.touch(TRIALS, {"number": outcome.trial.number})
+        change.update(TRIALS, {"number": outcome.trial.number}, {"told": told, **end})
         change.settle_places(outcome)
 
     def _import(self, change: Change, measurement: Measurement, key: str) -> None:
-        number = change.next_number()
-        recommended = self._last_recommended(change, number)
+        number = next_number(change.connection, self._study)
+        last = change.find(TRIALS, {"number": number - 1})
+        recommended = None if last is None else trial_of(last).recommended  # an import is no reason to forget it
         trial = Trial(number, measurement.configuration, measurement.fraction, (), _IMPORT_ORIGIN, recommended)
         outcome = Outcome(trial, (measurement,), None, 0.0, measurement.metrics.get(TIME))
         measurements = _checked_measurements(outcome)
         sequence = change.log(facts.IMPORTED, number, {"fraction": measurement.fraction})
         change.add_trial(trial, key, None, sequence)
         self._tell(change, outcome, measurements, sequence)
-
-    def _last_recommended(self, change: Change, number: int) -> tuple[Mapping[str, Value], float] | None:
-        """An import is no reason to forget what was recommended."""
-        query = select(TRIALS).where(TRIALS.c.study == self._study, TRIALS.c.number == number - 1)
-        row = change.connection.execute(query).one_or_none()
-        return None if row is None else trial_of(row).recommended
 
 
 def require_text(text: str, what: str) -> None:

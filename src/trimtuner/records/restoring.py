@@ -13,17 +13,17 @@ from sqlalchemy import Connection, Table, func, insert, select, text
 
 from trimtuner.errors import TrimTunerError
 from trimtuner.records.addresses import Place, place_of
-from trimtuner.records.change import Change
+from trimtuner.records.change import SEALED, Change, row_digest
 from trimtuner.records.codec import configuration_key
 from trimtuner.records.database import Database
 from trimtuner.records.errors import RecordError
-from trimtuner.records.ledger import Ledger
 from trimtuner.records.migrations import migrate_one_step
-from trimtuner.records.opening import open_to_read
-from trimtuner.records.schema import EVENTS, LEDGER, SECRET_BYTES, STUDIES, shown
-from trimtuner.records.seals import SEALED, Fault, faults, has_seals, row_digest
+from trimtuner.records.money import Ledger
+from trimtuner.records.schema import EVENTS, LEDGER, SECRET_BYTES, SHOWN, STUDIES
+from trimtuner.records.seals import faults, has_seals
 from trimtuner.records.sidecar import COPIED, Image, Sidecar, Written
 from trimtuner.records.sqlite_files import file_writer
+from trimtuner.records.store import open_to_read
 from trimtuner.records.view import StudyView
 
 _RESTORED = "restored"  # the event that says so
@@ -38,7 +38,7 @@ class Soundness:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing was found."""
+        """Whether nothing wrong was found."""
         return not self.faults
 
 
@@ -94,22 +94,18 @@ def _put_log_aside(path: Path) -> None:
 
 
 def _looks(reader: Database, connection: Connection) -> Iterator[tuple[str, list[str]]]:
-    if reader.is_file:
+    if reader.sidecar is not None:
         said = list(connection.exec_driver_sql("PRAGMA integrity_check(20)").scalars())
         yield "SQLite's own check of the file", [] if said == ["ok"] else [f"SQLite says: {one}" for one in said]
     else:
         is_on = connection.execute(text("SHOW data_checksums")).scalar_one() == "on"
         yield f"PostgreSQL's checksums of its pages are {'on' if is_on else 'off'}", []
     if has_seals(connection):
-        found: list[Fault] = list(faults(connection, None))
-        rows = sum(_count(connection, table) for table in (*SEALED, LEDGER, EVENTS))
-        yield f"the digests of {rows} rows", [str(fault) for fault in found]
+        counts = (select(func.count()).select_from(table) for table in (*SEALED, LEDGER, EVENTS))
+        rows = sum(connection.execute(count).scalar_one() for count in counts)
+        yield f"the digests of {rows} rows", list(faults(connection, None))
     else:
         yield "an older trimtuner wrote this record, without digests; the next run adds them", []
-
-
-def _count(connection: Connection, table: Table) -> int:
-    return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
 
 
 def _look_at_sidecar(sidecar: Sidecar) -> tuple[str, list[str]]:
@@ -131,7 +127,7 @@ def _fill(writer: Database, studies: Sequence[Sequence[Written]]) -> None:
                 connection.execute(insert(table), found)
     for study in [next(iter(one[STUDIES].values()))["study"] for one in rows]:
         with writer.transaction() as connection:
-            row = connection.execute(shown(STUDIES).where(STUDIES.c.study == study)).one()
+            row = connection.execute(SHOWN[STUDIES].where(STUDIES.c.study == study)).one()
         history = StudyView(writer, row).history()
         with writer.transaction() as connection:
             change = Change(connection, row.study, Ledger(row.study))
@@ -141,7 +137,11 @@ def _fill(writer: Database, studies: Sequence[Sequence[Written]]) -> None:
                 change.take_places(trial, configuration_key(trial.config))
             change.log(_RESTORED, None, {"version": row.version})
             change.seal()
-            _refuse_unsound(connection)
+            wrong = next(faults(connection, None), None)
+            if wrong is not None:
+                raise RecordError(
+                    f"the ledger does not add up to a sound record ({wrong}); restore a copy of the record"
+                )
 
 
 def _rows(changes: Sequence[Written]) -> dict[Table, dict[tuple[object, ...], Image]]:
@@ -156,9 +156,3 @@ def _rows(changes: Sequence[Written]) -> dict[Table, dict[tuple[object, ...], Im
         row |= {"secret": secrets.token_hex(SECRET_BYTES), "version": changes[-1].sequence}
         row["digest"] = row_digest(STUDIES, row)
     return rows
-
-
-def _refuse_unsound(connection: Connection) -> None:
-    found = list(faults(connection, None))
-    if found:
-        raise RecordError(f"the ledger does not add up to a sound record ({found[0]}); restore a copy of the record")

@@ -1,15 +1,21 @@
-"""The tables of a record as they are now; how older ones become these is in ``migrations``.
+"""The tables of a record as they are now, to be queried; how they are made of older ones is in ``migrations``.
 
 Times are seconds since 1970 (UTC), money is in billionths of a dollar, and ``sequence`` counts the changes of a study.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Double, ForeignKeyConstraint, Integer, MetaData, Select, Table, Text, select
+from sqlalchemy import BigInteger, Column, Double, Integer, MetaData, Table, Text, select
 
 METADATA = MetaData()
 SECRET_BYTES = 32
 _NOT_SHOWN = ("secret", "digest")
+
+
+def _of_study(name: str, *columns: Column[object]) -> Table:
+    """A table whose rows belong to studies."""
+    return Table(name, METADATA, Column("study", Integer, primary_key=True), *columns)
+
 
 SCHEMA = Table("trimtuner_schema", METADATA, Column("version", Integer, nullable=False))
 
@@ -27,23 +33,18 @@ STUDIES = Table(
     Column("digest", Text, nullable=False),  # of the row as it was written; of an event, of all before it too
 )
 
-OWNERS = Table(
+OWNERS = _of_study(
     "owners",
-    METADATA,
-    Column("study", Integer, primary_key=True),
     Column("id", Text, primary_key=True),
     Column("host", Text, nullable=False),
     Column("pid", BigInteger, nullable=False),
     Column("pid_started", Text, nullable=False),
     Column("heartbeat_at", Double, nullable=False),
     Column("digest", Text, nullable=False),
-    ForeignKeyConstraint(["study"], ["studies.study"]),
 )
 
-TRIALS = Table(
+TRIALS = _of_study(
     "trials",
-    METADATA,
-    Column("study", Integer, primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("config", Text, nullable=False),
     Column("config_key", Text, nullable=False),
@@ -60,14 +61,10 @@ TRIALS = Table(
     Column("time", Double),
     Column("measurements", Text),
     Column("digest", Text, nullable=False),
-    ForeignKeyConstraint(["study"], ["studies.study"]),
-    ForeignKeyConstraint(["study", "owner"], ["owners.study", "owners.id"]),
 )
 
-ATTEMPTS = Table(
+ATTEMPTS = _of_study(
     "attempts",
-    METADATA,
-    Column("study", Integer, primary_key=True),
     Column("trial", Integer, primary_key=True),
     Column("attempt", Integer, primary_key=True),
     Column("reserve", BigInteger, nullable=False),
@@ -79,48 +76,39 @@ ATTEMPTS = Table(
     Column("seconds", Double),
     Column("charge", BigInteger),
     Column("digest", Text, nullable=False),
-    ForeignKeyConstraint(["study", "trial"], ["trials.study", "trials.number"]),
 )
 
-PLACES = Table(
+PLACES = _of_study(
     "places",
-    METADATA,
-    Column("study", Integer, primary_key=True),
     Column("config_key", Text, primary_key=True),
     Column("fraction", Double, primary_key=True),
     Column("state", Text, primary_key=True),  # open or tested
     Column("trial", Integer, nullable=False),
     Column("digest", Text, nullable=False),
-    ForeignKeyConstraint(["study", "trial"], ["trials.study", "trials.number"]),
 )
 
-LEDGER = Table(
+LEDGER = _of_study(
     "ledger",
-    METADATA,
-    Column("study", Integer, primary_key=True),
     Column("sequence", BigInteger, primary_key=True),
     Column("kind", Text, primary_key=True),  # charge, release or reserve: one of each in a change
     Column("at", Double, nullable=False),
     Column("trial", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("nanos", BigInteger, nullable=False),
-    ForeignKeyConstraint(["study", "trial", "attempt"], ["attempts.study", "attempts.trial", "attempts.attempt"]),
 )
 
-EVENTS = Table(
+EVENTS = _of_study(
     "events",
-    METADATA,
-    Column("study", Integer, primary_key=True),
     Column("sequence", BigInteger, primary_key=True),
     Column("at", Double, nullable=False),
     Column("kind", Text, nullable=False),
     Column("trial", Integer),
     Column("detail", Text, nullable=False),
     Column("digest", Text, nullable=False),
-    ForeignKeyConstraint(["study"], ["studies.study"]),
 )
 
-
-def shown(table: Table) -> Select[tuple[object, ...]]:
-    """What anybody may see of a table, and older ones have too."""
-    return select(table).with_only_columns(*(column for column in table.c if column.name not in _NOT_SHOWN))
+# What anybody may see of each table, and older ones have too.
+SHOWN = {
+    table: select(table).with_only_columns(*(column for column in table.c if column.name not in _NOT_SHOWN))
+    for table in METADATA.tables.values()
+}

@@ -7,35 +7,18 @@ machines that share it need not agree.
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Mapping
-from functools import cache
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Double,
-    Engine,
-    cast,
-    create_engine,
-    event,
-    extract,
-    func,
-    literal,
-    select,
-)
+from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from trimtuner.records.addresses import Address
-from trimtuner.records.database import BUSY_SECONDS, Database
+from trimtuner.records.database import ANYTHING_ELSE, BUSY_SECONDS, Database
 from trimtuner.records.errors import RecordError
 
-RESTART_SECONDS = 60.0  # how long a server that was reached before is waited for
+_RESTART_SECONDS = 60.0  # how long a server that was reached before is waited for
 
-_POSTGRESQL = "postgresql"
-_MAKING = 7236583  # the advisory lock of whoever makes tables or studies; any number, the same in every version
 _ONLY_READING: Mapping[str, str | bool] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 _WRITING: Mapping[str, str | bool] = {"isolation_level": "READ COMMITTED", "postgresql_readonly": False}
 _UNLESS_GIVEN: Mapping[str, str | int] = {  # libpq's own would wait for hours for a machine that is gone
@@ -80,47 +63,22 @@ _REFUSALS = {  # by what the server says before there is a connection: it gives 
     'database "': "3D000",
 }
 _UNREACHED = ("cannot be reached", "check that the server runs and that host and port are right, then run again")
-_ELSE = ("could not be read or written", "see the cause above, then run again")
 
 
 def server_writer(address: Address) -> Database:
     """A way to change what is there."""
     engine = _engine(address, _WRITING)
     event.listen(engine, "connect", _settle)
-    return Database(engine, f"the record {address}", _explain)
+    return _database(address, engine)
 
 
 def server_reader(address: Address) -> Database:
     """A way to read that can change nothing."""
-    return Database(_engine(address, _ONLY_READING), f"the record {address}", _explain)
+    return _database(address, _engine(address, _ONLY_READING))
 
 
-def clock(connection: Connection) -> ColumnElement[float]:
-    """The time now by the one clock that everybody who shares the record goes by: the server's, or this machine's."""
-    if connection.dialect.name == _POSTGRESQL:
-        return cast(extract("epoch", func.clock_timestamp()), Double)
-    return literal(_began_to_count() + _seconds_since_boot(), Double)
-
-
-@cache
-def _began_to_count() -> float:
-    """When the machine was started, by its clock as it was when we first asked.
-
-    A clock that is set later does not move the times that this process writes: one that is set back between the start
-    of a trial and a heartbeat would make its watch, and so what it is charged for, shorter.
-    """
-    return time.time() - _seconds_since_boot()
-
-
-def _seconds_since_boot() -> float:
-    """Also while the machine slept, where it can tell."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
-
-
-def take_turn(connection: Connection) -> None:
-    """Nobody else makes tables or studies until the transaction ends; SQLite has locked the whole file already."""
-    if connection.dialect.name == _POSTGRESQL:
-        connection.execute(select(func.pg_advisory_xact_lock(_MAKING)))
+def _database(address: Address, engine: Engine) -> Database:
+    return Database(engine, f"the record {address}", _explain, patience_seconds=_RESTART_SECONDS)
 
 
 def _engine(address: Address, options: Mapping[str, str | bool]) -> Engine:
@@ -154,7 +112,7 @@ def _settle(connection: DBAPIConnection, _: object) -> None:
 def _explain(error: DBAPIError) -> tuple[str, str]:
     code = getattr(error.orig, "sqlstate", None) or ""
     if code:
-        return next((text for start, text in _EXPLANATIONS.items() if code.startswith(start)), _ELSE)
+        return next((text for start, text in _EXPLANATIONS.items() if code.startswith(start)), ANYTHING_ELSE)
     if error.connection_invalidated:
         return _EXPLANATIONS["08"]
     said = str(error.orig)

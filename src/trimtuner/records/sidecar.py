@@ -52,7 +52,7 @@ class Sidecar:
     """The ledger beside one record."""
 
     def __init__(self, record: Path) -> None:
-        self._record = record
+        self.record = record
         self.path = record.with_name(f"{record.name}.ledger")
 
     def has_trials(self) -> bool:
@@ -69,9 +69,9 @@ class Sidecar:
     def settle(self, connection: Connection) -> None:
         """Make the file fit the record, which nobody changes meanwhile; refuse a record that knows less than it."""
         lines = [(one[1].decode(), int(one[2]), int(one[3])) for one in _HEAD.finditer(self._read())]
-        studies = all_versions(connection)
+        studies = {row.id: row.version for row in connection.execute(select(STUDIES.c.id, STUDIES.c.version))}
         if not studies.keys() & {study for study, _, _ in lines} and self.has_trials():
-            raise RecordError(f"the ledger {self.path} is of another record than {self._record}; {self.told()}")
+            raise RecordError(f"the ledger {self.path} is of another record than {self.record}; {self.told()}")
         for study, version in studies.items():
             self._settle_study(connection, study, version, [line[1:] for line in lines if line[0] == study])
 
@@ -102,7 +102,7 @@ class Sidecar:
             return
         if len(known) > 1 and known[-2] > version:  # one line more is a change whose commit was cut off
             raise RecordError(
-                f"the record {self._record} is older than the ledger {self.path} beside it, which knows of changes up "
+                f"the record {self.record} is older than the ledger {self.path} beside it, which knows of changes up "
                 f"to {known[-1]} where the record ends at {version} ({self.told()}); put the newer record back, or "
                 "move this one away and rebuild it with 'trimtuner restore JOB'; to go on from the older one, and "
                 "forget what was spent since, move the ledger away"
@@ -141,16 +141,16 @@ class Sidecar:
         before = ""
         lines = self._read().split(b"\n")
         for number, line in enumerate(lines, start=1):
-            parsed = _parsed(line)
-            if parsed is None or parsed[1] != _sum(before, parsed[2]):
-                if not line or number == len(lines) or _follows(lines[number], before):
+            said = _said_by(line, before)
+            if said is None:
+                if not line or number == len(lines) or _said_by(lines[number], before) is not None:
                     continue  # cut off when it was written: its change was not committed, and the next line knows
                 raise RecordError(
                     f"the ledger {self.path} is damaged: line {number} is not as it was written; where the record is "
                     "sound, move the ledger away and the next run writes it anew; else restore a copy of either"
                 )
-            before = parsed[1]
-            yield parsed[0]
+            written, before = said
+            yield written
 
     def _read(self) -> bytes:
         try:
@@ -162,36 +162,28 @@ class Sidecar:
     @contextmanager
     def _open(self, how: int) -> Iterator[int]:
         """A regular file of ours and of a size that a ledger may have: others may have put something in its place."""
-        record = self._record.stat() if self._record.exists() else None
+        record = self.record.stat() if self.record.exists() else None
         mode = 0o600 if record is None else record.st_mode & 0o666  # who shares a record shares its ledger
         try:
             file = os.open(self.path, how, 0o600)
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise RecordError(f"{self._unusable()} ({error.strerror}); {_AWAY}") from error
+            raise RecordError(self._unusable(f" ({error.strerror})")) from error
         try:
             found = os.fstat(file)
             ours = {os.geteuid(), *([] if record is None else [record.st_uid])}
             is_ours = found.st_uid in ours or bool(mode & 0o022)
             if not stat.S_ISREG(found.st_mode) or not is_ours or found.st_size > _MOST_BYTES:
-                raise RecordError(f"{self._unusable()}: it is no file of ours, or too large; {_AWAY}")
+                raise RecordError(self._unusable(": it is no file of ours, or too large"))
             if found.st_size == 0 and found.st_uid == os.geteuid():
                 os.fchmod(file, mode)
             yield file
         finally:
             os.close(file)
 
-    def _unusable(self) -> str:
-        return f"the ledger {self.path} beside the record cannot be used"
-
-
-_AWAY = "look at what is there, and move it away"
-
-
-def all_versions(connection: Connection) -> dict[str, int]:
-    """The version of each study, by its id."""
-    return {row.id: row.version for row in connection.execute(select(STUDIES.c.id, STUDIES.c.version))}
+    def _unusable(self, why: str) -> str:
+        return f"the ledger {self.path} beside the record cannot be used{why}; look at what is there, and move it away"
 
 
 def all_written(connection: Connection) -> list[Written]:
@@ -215,20 +207,16 @@ def _without_secrets(rows: Mapping[str, Sequence[Image]]) -> dict[str, list[Imag
     }
 
 
-def _parsed(line: bytes) -> tuple[Written, str, str] | None:
-    """What a line says, its sum, and the text that this is of; nothing where it is none of ours."""
+def _said_by(line: bytes, before: str) -> tuple[Written, str] | None:
+    """What a line says, and its sum; nothing where it is none of ours, or does not follow the line of that sum."""
     text, mark, end = line.decode("ascii", errors="replace").rpartition(',"sum":"')
     try:
         body = json.loads(f"{text}}}")
         said = Written(body["study"], body["before"], body["sequence"], body["rows"], body["is_whole"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return (said, end.removesuffix('"}'), f"{text}}}") if mark else None
-
-
-def _follows(line: bytes, before: str) -> bool:
-    parsed = _parsed(line)
-    return parsed is not None and parsed[1] == _sum(before, parsed[2])
+    is_next = bool(mark) and end.removesuffix('"}') == _sum(before, f"{text}}}")
+    return (said, end.removesuffix('"}')) if is_next else None
 
 
 def _sum(before: str, text: str) -> str:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
-from sqlalchemy import Connection, NullPool, QueuePool, create_engine, event
+from sqlalchemy import Connection, NullPool, Pool, QueuePool, create_engine
 from sqlalchemy.exc import DBAPIError
 
-from trimtuner.records.database import BUSY_SECONDS, Database
+from trimtuner.records.database import ANYTHING_ELSE, BUSY_SECONDS, Database
 from trimtuner.records.errors import DamagedRecord, RecordError, RecordGone
 from trimtuner.records.migrations import refuse_newer, version_of
 from trimtuner.records.sidecar import Sidecar
@@ -29,7 +30,6 @@ _EXPLANATIONS = {  # by how SQLite's name of the error begins: what happened, wh
     "SQLITE_CORRUPT": ("is damaged or cut short", _RESTORE),
     "SQLITE_BUSY": (f"was locked for {BUSY_SECONDS:g} s by another process", "end what holds it, then run again"),
     "SQLITE_IOERR": ("could not be read or written", "check the disk, its free space and quota, then run again"),
-    "": ("could not be read or written", "see the cause above, then run again"),
 }
 
 
@@ -68,37 +68,6 @@ def refuse_broken(connection: Connection, where: str) -> None:
         raise DamagedRecord(where, [f"SQLite says: {' '.join(str(verdict).split())}"])
 
 
-class _SameFile:
-    """Whether the file of the record is still the one that was opened."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._opened: tuple[int, int] | None = None
-
-    def opened(self) -> None:
-        """A connection was made."""
-        self.require()
-        self._opened = _identity(self._path)
-
-    def require(self) -> None:
-        """SQLite itself would go on in a file that has no name any more."""
-        if self._opened is not None and _identity(self._path) != self._opened:
-            sidecar = Sidecar(self._path)
-            raise RecordGone(
-                f"the record {self._path} was moved, deleted or replaced while it was in use, and nothing more is "
-                f"written. What was spent is in {sidecar.path} ({sidecar.told()}); put the record back, or rebuild it "
-                "with 'trimtuner restore JOB', then run again"
-            )
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
-
-
 def refuse_cut_short(connection: Connection, path: Path) -> None:
     """SQLite itself notices missing pages, but reads the missing end of the last one as zeros."""
     pages, size = (connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in ("page_count", "page_size"))
@@ -111,13 +80,10 @@ def refuse_cut_short(connection: Connection, path: Path) -> None:
 def file_writer(path: Path) -> Database:
     """A way to change what is there; the file is made if need be."""
 
-    same = _SameFile(path)
-
     def connect() -> sqlite3.Connection:
         _make_private(path)
         connection = _connect(f"{path.as_uri()}?mode=rwc")
         try:
-            same.opened()
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             _journal_ahead(connection, path)
@@ -126,10 +92,7 @@ def file_writer(path: Path) -> Database:
             raise
         return connection
 
-    engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool, hide_parameters=True)
-    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
-    where = f"the record {path}"
-    return Database(engine, where, _explain, require_there=same.require, sidecar=Sidecar(path))
+    return _database(path, connect, QueuePool, "BEGIN IMMEDIATE")
 
 
 def file_reader(path: Path) -> Database:
@@ -138,25 +101,13 @@ def file_reader(path: Path) -> Database:
     # A reader needs a small file beside the record. Where none can be made and no writer has made one, nothing changes
     # the record either, and it can be read as it is; asked anew with every connection.
     is_still = _is_unreadable(uri) and not Path(f"{path}-wal").exists()
-    same = _SameFile(path)
+    address = f"{uri}&immutable=1" if is_still else uri
+    return _database(path, lambda: _connect(address), NullPool if is_still else QueuePool, "BEGIN")
 
-    def connect() -> sqlite3.Connection:
-        connection = _connect(f"{uri}&immutable=1" if is_still else uri)
-        try:
-            same.opened()
-        except BaseException:
-            connection.close()
-            raise
-        return connection
 
-    engine = create_engine(
-        "sqlite://",
-        creator=connect,
-        poolclass=NullPool if is_still else QueuePool,
-        hide_parameters=True,
-    )
-    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
-    return Database(engine, f"the record {path}", _explain, require_there=same.require)
+def _database(path: Path, connect: Callable[[], sqlite3.Connection], pool: type[Pool], begin: str) -> Database:
+    engine = create_engine("sqlite://", creator=connect, poolclass=pool, hide_parameters=True)
+    return Database(engine, f"the record {path}", _explain, begin=begin, sidecar=Sidecar(path))
 
 
 def _connect(uri: str) -> sqlite3.Connection:
@@ -198,7 +149,5 @@ def _journal_ahead(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _explain(error: DBAPIError) -> tuple[str, str]:
-    name = getattr(
-        error.orig, "sqlite_errorname", ""
-    )  # the driver's own errors, as of a text that is none, have no name
-    return next(text for start, text in _EXPLANATIONS.items() if name.startswith(start))
+    name = getattr(error.orig, "sqlite_errorname", "")  # an error of the driver's own, as of a text, has no name
+    return next((text for start, text in _EXPLANATIONS.items() if name.startswith(start)), ANYTHING_ELSE)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, Row, Select, func, select
 
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import History, Outcome, Trial
 from trimtuner.records.codec import Json, decode_earlier, decode_mapping, decode_measurements, decode_trial
-from trimtuner.records.database import Database
+from trimtuner.records.database import Database, clock
 from trimtuner.records.errors import RecordError
 from trimtuner.records.facts import FORGOTTEN, LEARNS, STOP_REQUESTED, Attempt, Entry, Event, OpenTrial, Owner, Status
-from trimtuner.records.ledger import Ledger
-from trimtuner.records.money import to_usd
-from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, SECRET_BYTES, STUDIES, TRIALS, shown
-from trimtuner.records.server import clock
+from trimtuner.records.money import Ledger, charged_nanos, to_usd
+from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, SECRET_BYTES, SHOWN, STUDIES, TRIALS
 
 
 class StudyView:
@@ -27,7 +26,7 @@ class StudyView:
         self._study: int = row.study
         self._ledger = Ledger(self._study)
         self._lock = threading.Lock()
-        self._known = _Known({}, (), 0, -1, History())
+        self._known = _Reading(0, -1, History())
         self.id: str = row.id
         self.name: str = row.name
         self.created_at: float = row.created_at
@@ -86,7 +85,7 @@ class StudyView:
     def status(self) -> Status:
         """Counts and money, all of one instant."""
         with self._reader.transaction() as connection:
-            row = connection.execute(shown(STUDIES).where(STUDIES.c.study == self._study)).one()
+            row = connection.execute(SHOWN[STUDIES].where(STUDIES.c.study == self._study)).one()
             changed = select(EVENTS.c.at).where(EVENTS.c.study == self._study, EVENTS.c.sequence == row.version)
             counts = select(func.count(), func.count(TRIALS.c.told), func.count(TRIALS.c.failed))
             asked, told, failed = connection.execute(counts.where(TRIALS.c.study == self._study)).one()
@@ -101,9 +100,7 @@ class StudyView:
     def earlier(self) -> tuple[Earlier, ...]:
         """The earlier studies that it learns from, as they were when it was made."""
         query = select(EVENTS.c.detail).where(EVENTS.c.study == self._study, EVENTS.c.kind == LEARNS)
-        with self._reader.transaction() as connection:
-            texts = list(connection.execute(query.order_by(EVENTS.c.sequence)).scalars())
-        return tuple(decode_earlier(text) for text in texts)
+        return tuple(decode_earlier(row.detail) for row in self._read(query.order_by(EVENTS.c.sequence)))
 
     def open_trials(self) -> list[OpenTrial]:
         """The trials under way, in the order asked."""
@@ -114,12 +111,10 @@ class StudyView:
             & (ATTEMPTS.c.attempt == TRIALS.c.attempt),
         )
         latest = (ATTEMPTS.c.handle, ATTEMPTS.c.reserve, ATTEMPTS.c.asked_at, ATTEMPTS.c.started_at)
-        query = shown(TRIALS).add_columns(*latest).select_from(attempts).order_by(TRIALS.c.asked)
-        with self._reader.transaction() as connection:
-            rows = connection.execute(query.where(TRIALS.c.study == self._study, TRIALS.c.told.is_(None))).all()
+        query = SHOWN[TRIALS].add_columns(*latest).select_from(attempts).order_by(TRIALS.c.asked)
         return [
             OpenTrial(trial_of(r), r.attempt, r.handle, to_usd(r.reserve), r.owner, r.asked_at, r.started_at)
-            for r in rows
+            for r in self._read(query.where(TRIALS.c.study == self._study, TRIALS.c.told.is_(None)))
         ]
 
     def charged(self, number: int) -> float:
@@ -129,35 +124,25 @@ class StudyView:
 
     def attempts(self) -> list[Attempt]:
         """Every attempt at a trial, in the order of the trials."""
-        query = shown(ATTEMPTS).where(ATTEMPTS.c.study == self._study).order_by(ATTEMPTS.c.trial, ATTEMPTS.c.attempt)
-        with self._reader.transaction() as connection:
-            rows = connection.execute(query).all()
+        query = SHOWN[ATTEMPTS].where(ATTEMPTS.c.study == self._study).order_by(ATTEMPTS.c.trial, ATTEMPTS.c.attempt)
         return [
             Attempt(
-                trial=r.trial,
-                attempt=r.attempt,
-                asked_at=r.asked_at,
-                started_at=r.started_at,
-                ended_at=r.ended_at,
-                failed=r.failed,
+                *(r.trial, r.attempt, r.asked_at, r.started_at, r.ended_at, r.failed),
                 reserve=to_usd(r.reserve),
                 charge=None if r.charge is None else to_usd(r.charge),
             )
-            for r in rows
+            for r in self._read(query)
         ]
 
     def ledger(self) -> list[Entry]:
         """Every movement of money, in order."""
         query = select(LEDGER).where(LEDGER.c.study == self._study).order_by(LEDGER.c.sequence, LEDGER.c.kind)
-        with self._reader.transaction() as connection:
-            return [Entry(r.sequence, r.at, r.trial, r.attempt, r.kind, r.nanos) for r in connection.execute(query)]
+        return [Entry(r.sequence, r.at, r.trial, r.attempt, r.kind, r.nanos) for r in self._read(query)]
 
     def events(self, after: int = 0) -> list[Event]:
         """What happened since that sequence number, in order."""
-        told = (EVENTS.c.sequence, EVENTS.c.at, EVENTS.c.kind, EVENTS.c.trial, EVENTS.c.detail)
-        query = select(*told).where(EVENTS.c.study == self._study, EVENTS.c.sequence > after)
-        with self._reader.transaction() as connection:
-            rows = connection.execute(query.order_by(EVENTS.c.sequence)).all()
+        query = SHOWN[EVENTS].where(EVENTS.c.study == self._study, EVENTS.c.sequence > after)
+        rows = self._read(query.order_by(EVENTS.c.sequence))
         return [Event(r.sequence, r.at, r.kind, r.trial, decode_mapping(r.detail)) for r in rows]
 
     def stop_requested(self, since: int) -> bool:
@@ -166,14 +151,13 @@ class StudyView:
         A run compares with the version at which it began, so no old request stops it and none need be taken back.
         """
         query = select(EVENTS.c.sequence).where(EVENTS.c.study == self._study, EVENTS.c.sequence > since)
-        with self._reader.transaction() as connection:
-            return connection.execute(query.where(EVENTS.c.kind == STOP_REQUESTED).limit(1)).first() is not None
+        return bool(self._read(query.where(EVENTS.c.kind == STOP_REQUESTED).limit(1)))
 
     def owners(self) -> list[Owner]:
         """Every process that registered, with its last sign of life."""
         with self._reader.transaction() as connection:
             silent = (clock(connection) - OWNERS.c.heartbeat_at).label("silent")
-            query = shown(OWNERS).add_columns(silent).where(OWNERS.c.study == self._study).order_by(OWNERS.c.id)
+            query = SHOWN[OWNERS].add_columns(silent).where(OWNERS.c.study == self._study).order_by(OWNERS.c.id)
             rows = connection.execute(query).all()
         return [Owner(r.id, r.host, r.pid, r.pid_started, r.heartbeat_at, r.silent) for r in rows]
 
@@ -182,23 +166,27 @@ class StudyView:
         with self._reader.transaction() as connection:
             return float(connection.execute(select(clock(connection))).scalar_one())
 
+    def _read(self, query: Select[tuple[object, ...]]) -> Sequence[Row[tuple[object, ...]]]:
+        with self._reader.transaction() as connection:
+            return connection.execute(query).all()
+
     def _version(self, connection: Connection) -> int:
         query = select(STUDIES.c.version).where(STUDIES.c.study == self._study)
         return int(connection.execute(query).scalar_one())
 
-    def _updated(self, connection: Connection, version: int) -> _Known:
+    def _updated(self, connection: Connection, version: int) -> _Reading:
         known = self._known
-        of_study = shown(TRIALS).where(TRIALS.c.study == self._study)
+        asked = {trial.number: trial for trial in known.history.pending}
+        of_study = SHOWN[TRIALS].where(TRIALS.c.study == self._study)
         told = connection.execute(of_study.where(TRIALS.c.told > known.told).order_by(TRIALS.c.told)).all()
         still = connection.execute(of_study.where(TRIALS.c.told.is_(None)).order_by(TRIALS.c.asked)).all()
-        numbers = select(func.max(TRIALS.c.number)).where(TRIALS.c.study == self._study)
-        largest = connection.execute(numbers).scalar()
-        outcomes = (*known.outcomes, *(_outcome_of(row, known.pending.get(row.number)) for row in told))
-        pending = {row.number: known.pending.get(row.number) or trial_of(row) for row in still}
-        history = History(outcomes, tuple(pending.values()), 0 if largest is None else largest + 1)
+        ended = (_outcome_of(row, asked.get(row.number) or trial_of(row)) for row in told)
+        pending = (asked.get(row.number) or trial_of(row) for row in still)
+        following = next_number(connection, self._study)
+        history = History((*known.history.outcomes, *ended), tuple(pending), following)
         for number in self._forgotten(connection, known.version):
             history = history.with_forgotten(number)
-        return _Known(pending, history.outcomes, told[-1].told if told else known.told, version, history)
+        return _Reading(told[-1].told if told else known.told, version, history)
 
     def _forgotten(self, connection: Connection, after: int) -> list[int]:
         """The trials that were forgotten after that version."""
@@ -207,11 +195,9 @@ class StudyView:
 
 
 @dataclass(frozen=True)
-class _Known:
+class _Reading:
     """What was read so far. Outcomes are added or forgotten, so the next reading begins after the last one told."""
 
-    pending: dict[int, Trial]
-    outcomes: tuple[Outcome, ...]
     told: int
     version: int
     history: History
@@ -219,16 +205,15 @@ class _Known:
 
 def trial_of(row: Row[tuple[object, ...]]) -> Trial:
     """The trial of a row, as it was asked."""
-    return decode_trial(row.number, row.config, row.fraction, row.snapshots, row.origin, row.recommended)
+    return decode_trial(row.number, row._mapping)
 
 
-def charged_nanos(connection: Connection, study: int, number: int) -> int:
-    """What a trial's attempts were charged so far, in billionths of a dollar."""
-    query = select(func.sum(ATTEMPTS.c.charge)).where(ATTEMPTS.c.study == study, ATTEMPTS.c.trial == number)
-    return int(connection.execute(query).scalar() or 0)
+def next_number(connection: Connection, study: int) -> int:
+    """The number of the next trial."""
+    largest = connection.execute(select(func.max(TRIALS.c.number)).where(TRIALS.c.study == study)).scalar()
+    return 0 if largest is None else int(largest) + 1
 
 
-def _outcome_of(row: Row[tuple[object, ...]], pending: Trial | None) -> Outcome:
-    trial = pending or trial_of(row)
+def _outcome_of(row: Row[tuple[object, ...]], trial: Trial) -> Outcome:
     measurements = decode_measurements(row.measurements, trial.config)
     return Outcome(trial, measurements, row.failed, row.cost, row.time)

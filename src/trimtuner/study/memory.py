@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
@@ -11,10 +11,12 @@ from typing import Protocol
 from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
-from trimtuner.problem.problem import TIME, Problem
+from trimtuner.problem.problem import TIME
 from trimtuner.problem.reports import outcome_of_failure
 from trimtuner.records import NotOpen, OpenTrial, Place, Record, Records, RecordsView
-from trimtuner.study.owners import HEARTBEAT_SECONDS, is_alive, this_process
+from trimtuner.records.addresses import place_of
+from trimtuner.study.description import Description
+from trimtuner.study.owners import HEARTBEAT_SECONDS, alive_owners, this_process
 
 
 class Memory(Protocol):
@@ -92,12 +94,14 @@ class Recorded:
         self,
         storage: Place,
         name: str,
-        definition: Mapping[str, object],
-        problem: Problem,
+        description: Description,
         gather: Callable[[], Sequence[Earlier]] = tuple,
     ) -> None:
-        self.problem = problem
-        self.record: Record = Records(storage).create_or_open(name, definition, problem.budget, gather)
+        self.problem = problem = description.problem
+        self.record: Record = Records(storage).create_or_open(
+            name, description.plain, problem.budget, gather, description.differences_from
+        )
+        self.place = str(place_of(storage))
         self.owner = this_process()
         self.record.register(self.owner)
 
@@ -115,7 +119,7 @@ class Recorded:
 
     def reserve_of(self, trial: Trial) -> float:
         """What the trial may cost at worst; nothing where it has no time-out or no price."""
-        return self.problem.worst_cost(self.problem.space.price_per_hour(trial.configuration)) or 0.0
+        return self.problem.worst_cost(self.problem.space.price_per_hour(trial.config)) or 0.0
 
     def tell(self, outcome: Outcome) -> None:
         """The last attempt's share of the cost is what earlier ones were not charged."""
@@ -148,7 +152,7 @@ class Recorded:
 
     def abandoned(self) -> list[OpenTrial]:
         """Trials under way whose process is gone."""
-        alive = {owner.id for owner in self.record.owners() if is_alive(owner)}
+        alive = alive_owners(self.record)
         return [one for one in self.record.open_trials() if one.owner not in alive]
 
     def close_abandoned(self) -> None:
@@ -187,3 +191,18 @@ def earlier_in_record(place: str | Path) -> Earlier:
             "be told; give the study itself: tt.Study(..., storage=..., name=...)"
         )
     return Earlier.of(names[0], records.open(names[0]).history().measurements, None)
+
+
+def budget_in_record(place: Place, name: str) -> float | None:
+    """The budget of a study that a record has already; none where there is no such study or budget."""
+    with Records(place) as records:
+        return records.open(name).status().budget if name in records.names() else None
+
+
+def is_in_record(place: Place, name: str) -> bool:
+    """Whether a record has a study of that name; it is only read."""
+    found = place_of(place)
+    if isinstance(found, Path) and not (found.exists() and found.stat().st_size):
+        return False
+    with RecordsView(found) as records:
+        return name in records.names()

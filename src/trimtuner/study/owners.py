@@ -7,8 +7,8 @@ import socket
 import uuid
 from pathlib import Path
 
-from trimtuner.engines.minding import processes
-from trimtuner.records import Owner
+from trimtuner.engines.supervising import processes
+from trimtuner.records import Owner, StudyView
 
 HEARTBEAT_SECONDS = 5.0
 _SILENT_SECONDS = 60.0  # after which a process that cannot be seen from here is taken for dead
@@ -25,6 +25,11 @@ def is_alive(owner: Owner) -> bool:
     if where is not None and owner.pid_started.startswith(f"{where}:"):
         return _started(owner.pid) == owner.pid_started
     return owner.silent_seconds is not None and owner.silent_seconds < _SILENT_SECONDS
+
+
+def alive_owners(record: StudyView) -> set[str]:
+    """The ids of the processes that still look after trials of a study."""
+    return {owner.id for owner in record.owners() if is_alive(owner)}
 
 
 def _started(pid: int) -> str | None:

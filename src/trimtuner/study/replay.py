@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from trimtuner.engines.table import Cell, Table
-from trimtuner.errors import InputError, SearchOver
+from trimtuner.errors import InputError
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Trial
 from trimtuner.problem.problem import Constraint
@@ -20,7 +20,7 @@ LEVELS = (0.90, 0.95, 0.99)
 
 
 @dataclass(frozen=True)
-class Moment:
+class ReplayMoment:
     """The state after one trial."""
 
     spent: float
@@ -35,11 +35,11 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Run:
-    """One search."""
+class ReplayRun:
+    """One search of a table, moment by moment."""
 
     seed: int
-    moments: tuple[Moment, ...]
+    moments: tuple[ReplayMoment, ...]
 
     def first_hit(self, level: float) -> float | None:
         """USD spent when the recommendation first was that good."""
@@ -77,7 +77,7 @@ def replay(
     minimize: str | None = None,
     budget: float | None = None,
     until_best: bool = False,
-) -> Run:
+) -> ReplayRun:
     """Search the table with one seed, taking a recommendation after every trial.
 
     ``minimize`` replaces the table's goal; ``budget`` (USD) is known to the method, unlike ``budget_runs``, which only
@@ -95,30 +95,23 @@ def replay(
     scorer = _Scorer(table, study)
     costs = table.full_run_costs()
     limit = float("inf") if budget_runs is None else budget_runs * sum(costs) / len(costs)
-    moments: list[Moment] = []
-    while len(moments) < trials and study.spent < limit:
-        started = time.process_time()
-        try:
-            trial = study.ask()
-        except SearchOver:
-            break
+    moments: list[ReplayMoment] = []
+    started = time.process_time()
+    for trial in study.trials_in_turn(trials):
         tell_from_table(study, table, trial)
         recommendation = study.recommend() if study.history.measurements else None
-        seconds = time.process_time() - started
-        moments.append(scorer.moment(trial, recommendation, seconds))
-        if until_best and recommendation is not None and recommendation.is_measured and scorer.is_best(recommendation):
+        moments.append(scorer.moment(trial, recommendation, time.process_time() - started))
+        is_best = recommendation is not None and recommendation.is_measured and scorer.is_best(recommendation)
+        if study.spent >= limit or (until_best and is_best):
             break
-    return Run(seed, tuple(moments))
+        started = time.process_time()
+    return ReplayRun(seed, tuple(moments))
 
 
 def tell_from_table(study: Study, table: Table, trial: Trial) -> None:
     """Tell a trial what the table says, snapshots included."""
-    cell = table.cell(trial.config, trial.fraction)
-    if cell.failed is not None:
-        study.tell_report(trial, cell.metrics, {}, cell.failed)
-        return
-    smaller = {fraction: table.cell(trial.config, fraction) for fraction in trial.snapshots}
-    study.tell_report(trial, cell.metrics, {f: c.metrics for f, c in smaller.items() if c.failed is None})
+    cell, passed = table.told(trial.config, trial.fraction, trial.snapshots)
+    study.tell_report(trial, cell.metrics, {fraction: one.metrics for fraction, one in passed.items()}, cell.failed)
 
 
 class _Scorer:
@@ -128,12 +121,14 @@ class _Scorer:
         self._table, self._study, self._goal = table, study, study.problem.goal
         self._best = self._best_at(study.problem.target_fractions)
 
-    def moment(self, trial: Trial, recommendation: Recommendation | None, ask_seconds: float) -> Moment:
+    def moment(self, trial: Trial, recommendation: Recommendation | None, ask_seconds: float) -> ReplayMoment:
         if recommendation is None:
-            return Moment(self._study.spent, 0.0, {}, 1.0, trial.fraction, self._elapsed(), ask_seconds, 0.0, False)
+            return ReplayMoment(
+                self._study.spent, 0.0, {}, 1.0, trial.fraction, self._elapsed(), ask_seconds, 0.0, False
+            )
         cell = self._table.cell(recommendation.config, recommendation.fraction)
         constraints = self._study.problem.constraints
-        return Moment(
+        return ReplayMoment(
             spent=self._study.spent,
             quality=self._quality(cell, constraints),
             config=dict(recommendation.config),
@@ -142,7 +137,7 @@ class _Scorer:
             time=self._elapsed(),
             ask_seconds=ask_seconds,
             chance_feasible=recommendation.chance_feasible,
-            is_feasible=cell.failed is None and all(c.is_met(cell.metrics[c.metric]) for c in constraints),
+            is_feasible=cell.is_within(constraints),
         )
 
     def is_best(self, recommendation: Recommendation) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -21,8 +21,9 @@ from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 from trimtuner.problem.space import Space
 from trimtuner.state import Money, StudyState
-from trimtuner.study.definition import definition_of
-from trimtuner.study.memory import InMemory, Memory, Recorded, earlier_in_record
+from trimtuner.study.description import Description
+from trimtuner.study.memory import InMemory, Memory, Recorded, budget_in_record, earlier_in_record
+from trimtuner.study.owners import alive_owners
 from trimtuner.tuning import tuner
 from trimtuner.tuning.pareto import Front, front_of
 from trimtuner.tuning.recipe import Recipe
@@ -31,6 +32,7 @@ from trimtuner.tuning.recommendation import Recommendation, recommendation_from
 from trimtuner.views.words import usd
 
 if TYPE_CHECKING:
+    from trimtuner.records import StudyView
     from trimtuner.views.figures import Figure
 
 Snapshots: TypeAlias = Mapping[float, Mapping[str, float]]
@@ -38,7 +40,6 @@ Result: TypeAlias = Mapping[str, float | Snapshots]  # metrics, and "snapshots" 
 Train: TypeAlias = Callable[[dict[str, Value], float], Result]
 
 _SNAPSHOTS = "snapshots"
-_A_RECIPE = "a recipe"  # a method without a name
 _BUGS_NOT_FAILURES = 3  # when the first trials of a loop all raise, it is the function, not the configurations
 _LONGEST_KIND = 64  # characters in the name of a failure
 
@@ -70,6 +71,8 @@ class Study:
     ) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError(f"seed={seed!r} must be a whole number from 0")
+        if budget is None and storage is not None:
+            budget = budget_in_record(storage, name)  # a cap is not lifted by not naming it
         problem = Problem.of(space, maximize, minimize, constraints, budget, timeout)
         if not isinstance(method, Recipe | str):
             raise InputError(f"method={method!r} must be the name of a method, such as 'trimtuner'")
@@ -81,36 +84,27 @@ class Study:
         sources = _checked_sources(learn_from)
         if sources:
             recipe.require_learning()
+        names = tuple(source.name if isinstance(source, Study) else str(source) for source in sources)
+        description = Description(problem, method, int(seed), learn_from=names)
         if storage is None:
             memory: Memory = InMemory()
             earlier = _gathered(sources, space)
         else:
-            names = [source.name if isinstance(source, Study) else str(source) for source in sources]
-            definition = definition_of(problem, method if isinstance(method, str) else _A_RECIPE, int(seed), names)
-            memory = Recorded(storage, name, definition, problem, lambda: _gathered(sources, space))
+            memory = Recorded(storage, name, description, lambda: _gathered(sources, space))
             earlier = memory.record.earlier()
-        recipe = recipe.learning_from(earlier, space)
-        self._set_up(problem, recipe, int(seed), memory, name, method if isinstance(method, str) else _A_RECIPE)
+        self._set_up(description, recipe.learning_from(earlier, space), memory, name)
 
     @classmethod
-    def of(cls, problem: Problem, recipe: Recipe, seed: int, memory: Memory) -> Study:
-        """A study of a problem that is stated already."""
-        recipe.check(problem)
+    def of(cls, description: Description, recipe: Recipe, memory: Memory, name: str = "study") -> Study:
+        """A study that is described already, with the recipe of its method and all that it learns from."""
+        recipe.check(description.problem)
         study = cls.__new__(cls)
-        study._set_up(problem, recipe, seed, memory)
+        study._set_up(description, recipe, memory, name)
         return study
 
-    def _set_up(
-        self,
-        problem: Problem,
-        recipe: Recipe,
-        seed: int,
-        memory: Memory,
-        name: str = "study",
-        method: str = _A_RECIPE,
-    ) -> None:
-        self.problem, self.recipe, self.seed, self.name, self._method = problem, recipe, seed, name, method
-        self._memory = memory
+    def _set_up(self, description: Description, recipe: Recipe, memory: Memory, name: str) -> None:
+        self.description, self.recipe, self.name, self._memory = description, recipe, name, memory
+        self.problem, self.seed = description.problem, description.seed
         self._last_belief: tuple[History, Belief] | None = None
 
     @property
@@ -182,19 +176,58 @@ class Study:
         """One view as a picture that a notebook shows and ``save`` writes: spend, progress, tradeoff, curves, …"""
         from trimtuner.views.figures import figures
 
-        return figures(self._subject(), view)[0]
+        return figures(self.state(), view)[0]
+
+    def status(self) -> dict[str, object]:
+        """Money, trials and the recommendation in plain values, as ``trimtuner status --json`` prints them."""
+        from trimtuner.study.telling import status
+
+        return status(self.state())
+
+    def explain(self, trial: Trial | int | None = None) -> str:
+        """Why a trial was asked, or why the recommendation is what it is, as ``trimtuner explain`` prints it."""
+        from trimtuner.study.explaining import explain_text
+
+        return explain_text(self.state(), trial.number if isinstance(trial, Trial) else trial)
 
     def _repr_html_(self) -> str:
         from trimtuner.views.notebook import study_html
 
-        return study_html(self._subject())
+        return study_html(self.state())
 
-    def _subject(self) -> StudyState:
+    def state(self) -> StudyState:
+        """The study as it stands: a value that all views and texts are made from."""
+        memory = self._memory
+        if not isinstance(memory, Recorded):
+            return self._in_memory()
+        return replace(self.state_in(memory.record), place=memory.place)
+
+    def state_in(self, record: StudyView) -> StudyState:
+        """The study as it stands in a record, which this process may only be allowed to read."""
+        now, alive = record.status(), alive_owners(record)
+        return replace(
+            self._in_memory(),
+            money=Money(now.budget, now.spent, now.reserved),
+            attempts=tuple(record.attempts()),
+            now=record.now(),
+            runs=len(alive),
+            unwatched=frozenset(one.trial.number for one in record.open_trials() if one.owner not in alive),
+            record=record,
+        )
+
+    def _in_memory(self) -> StudyState:
         history = self.history
-        reserved = self._memory.record.reserved if isinstance(self._memory, Recorded) else 0.0
-        money = Money(self.problem.budget, history.spent, reserved)
-        known = self.belief_at_hand(history)
-        return StudyState(self.name, self._method, self.problem, self.recipe, self.seed, history, money, known=known)
+        return StudyState(
+            name=self.name,
+            method=self.description.method_name,
+            problem=self.problem,
+            recipe=self.recipe,
+            seed=self.seed,
+            history=history,
+            money=Money(self.problem.budget, history.spent, 0.0),
+            known=self.belief_at_hand(history),
+            fit=self.believe,
+        )
 
     def recommend(self) -> Recommendation:
         """The best configuration as far as is known, with what it is expected to measure and its chances.
@@ -202,14 +235,15 @@ class Study:
         Where one metric is maximized and another minimized: the knee of the front.
         """
         history = self.history
-        belief = self._believe(history)
+        belief = self.believe(history)
         return recommendation_from(belief, tuner.recommend(self.recipe, belief, history))
 
     def front(self) -> Front:
         """The best for every price, from the cheapest to the best: against cost (or time) where one goal was given."""
-        return front_of(self.recipe, self._believe(self.history))
+        return front_of(self.recipe, self.believe(self.history))
 
-    def _believe(self, history: History) -> Belief:
+    def believe(self, history: History) -> Belief:
+        """What the method makes of a history; of the last one that was asked for, it is fitted once."""
         belief = self.belief_at_hand(history) or tuner.believe(self.problem, self.recipe, history, self.seed)
         self._last_belief = (history, belief)
         return belief
@@ -228,17 +262,22 @@ class Study:
             raise InputError(f"optimize takes a function (config, fraction) -> metrics, not {function!r}")
         raised = 0
         with self._memory.signs_of_life():
-            for number in range(trials):
-                try:
-                    trial = self.ask()
-                except SearchOver:
-                    break
+            for number, trial in enumerate(self.trials_in_turn(trials)):
                 error = self._run(function, trial)
                 raised += error is not None
                 if error is not None and raised == number + 1 >= min(_BUGS_NOT_FAILURES, trials):
                     self._forget_bad_start(error)
                     raise error
         return self.recommend() if self.history.measurements else None
+
+    def trials_in_turn(self, most: int) -> Iterator[Trial]:
+        """Trials one after the other, each to be told before the next is asked; fewer where the search is over."""
+        for _ in range(most):
+            try:
+                trial = self.ask()
+            except SearchOver:
+                return
+            yield trial
 
     def _forget_bad_start(self, error: Exception) -> None:
         """It is the function, not the configurations: once that is mended, they may be asked again."""

@@ -28,8 +28,12 @@ class Method:
 
     def recipe(self, options: Mapping[str, object]) -> Recipe:
         """The recipe with these options; an error names the option that is wrong, and the right ones."""
+        return self.make(**self.chosen(options))
+
+    def chosen(self, options: Mapping[str, object]) -> dict[str, object]:
+        """Every option with its value: as given, or its default."""
         hints = get_type_hints(self.make)
-        values = {}
+        values = {**self.options}
         for name, given in options.items():
             if name not in self.options:
                 known = ", ".join(self.options) or "none"
@@ -37,7 +41,7 @@ class Method:
                     f"method {self.name!r} has no option {name!r}; its options are {known}{nearest(name, self.options)}"
                 )
             values[name] = _converted(f"option {name} of method {self.name!r}", given, hints[name])
-        return self.make(**values)
+        return values
 
 
 def split_text(text: str) -> tuple[str, dict[str, str]]:

@@ -186,7 +186,7 @@ def _worst_case_fits(problem: Problem, pool: Pool, history: History, positions: 
     if problem.budget is None or limit is None or prices is None:
         return np.ones(len(positions), dtype=bool)
     worst = prices * limit / 3600.0
-    pending = [pool.position(trial.configuration) for trial in history.pending]
+    pending = [pool.position(trial.config) for trial in history.pending]
     left = money_left(problem.budget, history, float(worst[pending].sum()))
     return np.asarray(worst[positions] <= left + _ROUNDING * problem.budget)
 

@@ -1,5 +1,5 @@
-"""What there is to see of a study: the numbers of each view, and their drawing. Nothing here changes anything.
+"""What there is to see of a study: one file a view, with its numbers, its pictures and its words.
 
-``subject`` is what is looked at; each view is a module that makes plain values of it; ``drawing`` makes pictures of
-those. Page, report, notebook and terminal all show the same views.
+A view makes plain values of a ``StudyState`` and blocks of these (``blocks``); ``drawing`` has the tools for pictures.
+Page, report, Markdown, notebook and files all show the one list of views in ``every``. Nothing here changes anything.
 """

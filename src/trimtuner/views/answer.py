@@ -1,67 +1,46 @@
-"""View 2: the recommendation, how sure it is, why it is this one, and what it saves against the next best."""
+"""The recommendation: how sure it is, why it is this one, and what it saves against the next best."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from trimtuner.decisions.belief import Belief
-from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME
 from trimtuner.state import StudyState
 from trimtuner.tuning.pareto import outline_named
 from trimtuner.tuning.recommendation import Recommendation, recommendation_from
-from trimtuner.views.tradeoff import FEASIBLE
-from trimtuner.views.words import chance, count_of, metric, share
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A configuration that could be trained, with what to expect of it."""
-
-    config: Mapping[str, Value]
-    fraction: float
-    estimates: Mapping[str, tuple[float, float, float]]  # metric: mean, low, high
-    chances: Mapping[str, float]  # constraint, as written: the probability that it holds
-    chance_feasible: float
-    is_measured: bool
-    command: str | None
+from trimtuner.views.blocks import Block, Code, Heading, Html, TextTable, View
+from trimtuner.views.words import chance, count_of, estimate, metric, share, value_text
 
 
 @dataclass(frozen=True)
 class Answers:
     """What is recommended, and the runner-up."""
 
-    best: Answer | None  # None: nothing was measured yet
-    runner_up: Answer | None
+    best: Recommendation | None  # None: nothing was measured yet
+    runner_up: Recommendation | None
     why: tuple[str, ...]  # sentences
     beside: str = "runner-up"  # what the second is called
+    command: str | None = None  # that trains the best, for a shell
 
 
 def answers(subject: StudyState) -> Answers:
-    """The view."""
-    belief, target = subject.belief, subject.recommended_target
-    if belief is None or target is None or subject.recommendation is None:
+    """What is recommended and its runner-up (of a front, its neighbour), and why."""
+    belief, target, best = subject.belief, subject.recommended_target, subject.recommendation
+    if belief is None or target is None or best is None:
         return Answers(None, None, (subject.why_no_model or "",))
-    second = _runner_up(belief, target) if subject.problem.goal.against is None else _neighbour(subject, belief, target)
-    best = _answer(subject, subject.recommendation)
-    runner_up = None if second is None else _answer(subject, recommendation_from(belief, second))
-    beside = "runner-up" if subject.problem.goal.against is None else "next on the front"
-    return Answers(best, runner_up, tuple(_why(subject, belief, best, runner_up)), beside)
-
-
-def _answer(subject: StudyState, found: Recommendation) -> Answer:
-    words = None if subject.command_of is None else subject.command_of(found.config, found.fraction)
-    return Answer(
-        config=dict(found.config),
-        fraction=found.fraction,
-        estimates={name: (one.mean, one.low, one.high) for name, one in found.estimates.items()},
-        chances=dict(found.feasible),
-        chance_feasible=found.chance_feasible,
-        is_measured=found.is_measured,
+    is_one_goal = subject.problem.goal.against is None
+    second = _runner_up(belief, target) if is_one_goal else _neighbour(subject, belief, target)
+    runner_up = None if second is None else recommendation_from(belief, second)
+    words = None if subject.command_of is None else subject.command_of(best.config, best.fraction)
+    return Answers(
+        best,
+        runner_up,
+        tuple(_why(subject, belief, best, runner_up)),
+        beside="runner-up" if is_one_goal else "next on the front",
         command=None if words is None else shlex.join(words),
     )
 
@@ -83,7 +62,7 @@ def _neighbour(subject: StudyState, belief: Belief, target: int) -> int | None:
     return int(targets[place + 1] if place + 1 < len(targets) else targets[place - 1])
 
 
-def _why(subject: StudyState, belief: Belief, best: Answer, runner_up: Answer | None) -> list[str]:
+def _why(subject: StudyState, belief: Belief, best: Recommendation, runner_up: Recommendation | None) -> list[str]:
     goal = subject.problem.goal
     verb = "highest" if goal.sign > 0 else "lowest"
     count = len({int(one) for one in belief.targets.positions})
@@ -95,7 +74,7 @@ def _why(subject: StudyState, belief: Belief, best: Answer, runner_up: Answer | 
         )
     lines = [
         f"Of {count:,} configurations {why}."
-        if best.chance_feasible >= FEASIBLE
+        if best.is_feasible
         else f"None of {count:,} configurations is likely to meet every limit; this one comes nearest."
     ]
     lines.append(_evidence(subject, best))
@@ -107,8 +86,8 @@ def _why(subject: StudyState, belief: Belief, best: Answer, runner_up: Answer | 
     return lines
 
 
-def _evidence(subject: StudyState, best: Answer) -> str:
-    own = sorted({m.fraction for m in subject.history.measurements if dict(m.configuration) == best.config})
+def _evidence(subject: StudyState, best: Recommendation) -> str:
+    own = sorted({m.fraction for m in subject.history.measurements if dict(m.configuration) == dict(best.config)})
     if best.is_measured:
         return f"It was measured on {share(best.fraction)} of the data: its figures are measurements."
     total = count_of(len(subject.history.measurements), "measurement")
@@ -118,9 +97,9 @@ def _evidence(subject: StudyState, best: Answer) -> str:
     return f"It was measured on {shares} of the data; its figures are predicted from {total} in all."
 
 
-def _against(name: str, metrics: tuple[str, ...], best: Answer, other: Answer) -> str:
+def _against(name: str, metrics: tuple[str, ...], best: Recommendation, other: Recommendation) -> str:
     shared = [one for one in metrics if one in best.estimates and one in other.estimates]
-    parts = [_difference(one, best.estimates[one][0], other.estimates[one][0]) for one in dict.fromkeys(shared)]
+    parts = [_difference(one, best.estimates[one].mean, other.estimates[one].mean) for one in dict.fromkeys(shared)]
     said = f"Against {name}, a run of it has {', '.join(parts)}" if parts else f"Of {name} nothing is known"
     own, others = chance(best.chance_feasible), chance(other.chance_feasible)
     odds = (
@@ -138,3 +117,36 @@ def _difference(name: str, own: float, other: float) -> str:
         return f"{abs(own - other):.2g} {word} {name}"
     part = f" ({100 * abs(own - other) / other:.0f} %)" if other else ""
     return f"{metric(name, abs(own - other))}{part} {word} {name}"
+
+
+def _blocks(subject: StudyState) -> list[Block]:
+    view = answers(subject)
+    if view.best is None:
+        return [subject.note, *view.why]
+    blocks: list[Block] = [subject.note, _table(view.best, view), Heading("Why this one"), *view.why]
+    return blocks if view.command is None else [*blocks, Heading("Train it with"), Code(view.command)]
+
+
+def _in_notebook(subject: StudyState) -> list[Block]:
+    best = subject.recommendation
+    return [subject.why_no_model or ""] if best is None else [Html(best._repr_html_())]
+
+
+def _table(best: Recommendation, view: Answers) -> TextTable:
+    """What is recommended beside the runner-up."""
+    columns = [best] if view.runner_up is None else [best, view.runner_up]
+    word = "recommended" if best.is_feasible else "least infeasible"
+    names = dict.fromkeys(name for one in columns for name in one.config)
+    metrics = dict.fromkeys(name for one in columns for name in one.estimates)
+    lines = [
+        [name, *(value_text(one.config[name]) if name in one.config else "-" for one in columns)] for name in names
+    ]
+    lines.append(["data", *(share(one.fraction) for one in columns)])
+    lines.append(["figures are", *("measured" if one.is_measured else "predicted" for one in columns)])
+    lines += [[name, *(estimate(name, one.estimates.get(name)) for one in columns)] for name in metrics]
+    lines += [[f"P({limit})", *(chance(one.feasible[limit]) for one in columns)] for limit in best.feasible]
+    lines.append(["P(runs, all limits)", *(chance(one.chance_feasible) for one in columns)])
+    return TextTable(["", word, view.beside][: len(columns) + 1], lines, "answer")
+
+
+VIEW = View("answer", "Recommendation", "model", _blocks, in_notebook=_in_notebook, is_drawn=False)

@@ -1,8 +1,7 @@
-"""View 5: learning curves. What was measured on shares of the data, and what the model makes of it up to all of it."""
+"""Learning curves: what was measured on shares of the data, and what the model makes of it up to all of it."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,32 +10,28 @@ import numpy as np
 from trimtuner.arrays import Floats
 from trimtuner.decisions.belief import Belief, Places
 from trimtuner.problem.expressions import Value
+from trimtuner.problem.history import Measurement
 from trimtuner.problem.pool import Key
 from trimtuner.problem.problem import COST, TIME
 from trimtuner.state import StudyState
+from trimtuner.tuning.recommendation import Estimate
+from trimtuner.views.blocks import Block, Drawn, Picture, TextTable, View, numbered
+from trimtuner.views.drawing.chart import Chart, across, unit_of, up
+from trimtuner.views.drawing.scales import kind_for
+from trimtuner.views.words import configuration, estimate, metric, share
 
-SHOWN = 6
+_SHOWN = 6
 _STEPS = 25
 _DEVIATIONS = 1.6449  # of a normal: a band that should hold 90 % of measurements
 
 
 @dataclass(frozen=True)
-class Band:
-    """What the model expects at one share of the data."""
-
-    fraction: float
-    mean: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
 class Curve:
-    """One configuration."""
+    """What was measured of one configuration, and what the model expects, by share of the data."""
 
     config: Mapping[str, Value]
     measured: tuple[tuple[float, float], ...]  # fraction, value
-    band: tuple[Band, ...]
+    band: tuple[tuple[float, Estimate], ...]  # fraction, what a run there would measure
 
 
 @dataclass(frozen=True)
@@ -48,7 +43,7 @@ class Curves:
 
 
 def curves(subject: StudyState) -> tuple[Curves, ...]:
-    """The view: of the goal, and of what a run costs."""
+    """The curves of the goal, of what is limited, and of what a run costs."""
     if subject.belief is None or subject.recommendation is None:
         return ()
     belief, recommendation = subject.belief.undisturbed, subject.recommendation  # as the points are: of whole runs
@@ -66,39 +61,105 @@ def curves(subject: StudyState) -> tuple[Curves, ...]:
 
 def _worth_showing(subject: StudyState, recommended: dict[str, Value]) -> list[dict[str, Value]]:
     """The recommended one, then those that were measured at the most fractions, the best of them first."""
-    goal = subject.problem.goal
-    key = subject.problem.space.key
-    count = Counter(key(dict(m.configuration)) for m in subject.history.measurements)
-    best: dict[Key, tuple[float, dict[str, Value]]] = {}
-    for m in subject.history.measurements:
-        one, value = key(dict(m.configuration)), goal.sign * m.metrics[goal.metric]
-        if one not in best or value > best[one][0]:
-            best[one] = (value, dict(m.configuration))
-    ranked = sorted(best, key=lambda one: (count[one], best[one][0]), reverse=True)
-    others = [best[one][1] for one in ranked if one != key(recommended)]
-    return [recommended, *others[: SHOWN - 1]]
+    goal, key = subject.problem.goal, subject.problem.space.key
+    measured: dict[Key, list[Measurement]] = {}
+    for one in subject.history.measurements:
+        measured.setdefault(key(dict(one.configuration)), []).append(one)
+    measured.pop(key(recommended), None)
+    values = {name: [goal.sign * one.metrics[goal.metric] for one in found] for name, found in measured.items()}
+    ranked = sorted(measured, key=lambda name: (len(values[name]), max(values[name])), reverse=True)
+    return [recommended, *(dict(measured[name][0].configuration) for name in ranked[: _SHOWN - 1])]
 
 
-def _curve(belief: Belief, metric: str, config: dict[str, Value]) -> Curve:
+def _curve(belief: Belief, name: str, config: dict[str, Value]) -> Curve:
     fractions = _fractions(belief.problem.space.fractions)
     position = belief.pool.position(config)
     places = Places(belief.pool, np.full(len(fractions), position, dtype=np.int64), fractions)
-    quantity = belief.quantity_of(metric)
-    prediction = belief.predict(metric, places)
+    measured = sorted(
+        (m.fraction, m.metrics[name])
+        for m in belief.measurements
+        if name in m.metrics and dict(m.configuration) == config
+    )
+    return Curve(config, tuple(measured), tuple(zip(fractions.tolist(), predicted(belief, name, places), strict=True)))
+
+
+def predicted(belief: Belief, name: str, places: Places) -> list[Estimate]:
+    """What a run at each place would measure, with intervals that should hold it in 90 % of cases."""
+    quantity, prediction = belief.quantity_of(name), belief.predict(name, places)
     deviation = np.sqrt(prediction.variance + quantity.posterior.noise_variance)
     low = quantity.transform.inverse(prediction.mean - _DEVIATIONS * deviation)
     high = quantity.transform.inverse(prediction.mean + _DEVIATIONS * deviation)
-    mean = belief.expected(metric, places)
-    measured = sorted(
-        (m.fraction, m.metrics[metric])
-        for m in belief.measurements
-        if metric in m.metrics and dict(m.configuration) == config
-    )
-    band = (Band(*map(float, row)) for row in zip(fractions, mean, low, high, strict=True))
-    return Curve(config, tuple(measured), tuple(band))
+    return [Estimate(*row) for row in zip(belief.expected(name, places).tolist(), low, high, strict=True)]
 
 
 def _fractions(offered: tuple[float, ...]) -> Floats:
     between = np.geomspace(min(offered), 1.0, _STEPS)
     between[-1] = 1.0
     return np.unique(np.concatenate([between, offered]))
+
+
+def _blocks(subject: StudyState) -> list[Block]:
+    found = curves(subject)
+    if not found:
+        return []
+    lead = "Points are measured; lines are the model's mean, and the band its 90 % interval for what is recommended."
+    pictures = [
+        Picture(_picture(view), _marks(view) if view is found[-1] else (), name=numbered("curves", view.metric, place))
+        for place, view in enumerate(found)
+    ]
+    return [Drawn([lead, *pictures], [_table(view, subject.problem.space.fractions) for view in found])]
+
+
+def _table(view: Curves, fractions: tuple[float, ...]) -> TextTable:
+    """Of what is recommended, what is predicted and what was measured at each share of the data."""
+    own = view.curves[0]
+    measured = dict(own.measured)
+    lines = [
+        [
+            share(fraction),
+            estimate(view.metric, expected),
+            metric(view.metric, measured[fraction]) if fraction in measured else "-",
+        ]
+        for fraction, expected in own.band
+        if fraction in fractions
+    ]
+    return TextTable(["data", f"predicted {view.metric}", "measured"], lines)
+
+
+def _marks(view: Curves) -> list[tuple[str, str]]:
+    """(class, words) of each curve: what is recommended in full, of the others what differs."""
+    own = view.curves[0].config
+    found = [("line series0", f"recommended: {configuration(own)}")]
+    for place, curve in enumerate(view.curves[1:], start=1):
+        other = {name: value for name, value in curve.config.items() if own.get(name) != value}
+        found.append((f"line series{place}", f"with {configuration(other)}"))
+    return found
+
+
+def _picture(view: Curves) -> str:
+    """A line and points for each configuration, over the share of the data; a band for what is recommended."""
+    values = [one for curve in view.curves for _, one in curve.measured]
+    values += [expected.mean for curve in view.curves for _, expected in curve.band]
+    values += [end for _, expected in view.curves[0].band for end in (expected.low, expected.high)]
+    fractions = [fraction for curve in view.curves for fraction, _ in curve.band]
+    offered = sorted({fraction for curve in view.curves for fraction, _ in curve.measured} | {max(fractions)})
+    chart = Chart(
+        across(fractions, "log"),
+        up(values, 300, kind_for(values), from_zero=0.2),
+        "share of the data",
+        f"{view.metric}{unit_of(view.metric)}",
+        f"{view.metric} over the share of the data, measured and predicted",
+        x_ticks=[(fraction, share(fraction)) for fraction in offered],
+    )
+    own = view.curves[0].band
+    chart.band([(at, one.low) for at, one in own], [(at, one.high) for at, one in own], "series0")
+    for number, curve in enumerate(view.curves):
+        chart.line([(fraction, expected.mean) for fraction, expected in curve.band], f"series{number}")
+    for number, curve in enumerate(view.curves):
+        for fraction, value in curve.measured:
+            told = f"{configuration(curve.config)} on {share(fraction)}: {view.metric} {metric(view.metric, value)}"
+            chart.dot(fraction, value, f"series{number} tested", told)
+    return chart.svg()
+
+
+VIEW = View("curves", "Learning curves", "model", _blocks)

@@ -6,20 +6,18 @@ import base64
 import hashlib
 import json
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from html import escape
 from importlib import resources
 
 from trimtuner.state import StudyState
-from trimtuner.views.catalogue import VIEWS, View
-from trimtuner.views.trial_table import trials_report
+from trimtuner.views import every
+from trimtuner.views.blocks import View, html_of
 
 
 def document(subject: StudyState, logs: Mapping[int, str] | None = None) -> str:
     """The whole report as one HTML file; logs are the ends of what trials printed, by their number."""
-    whole = [replace(view, render=trials_report) if view.name == "trials" else view for view in VIEWS]
-    sections = "".join(section(view, view.html(subject)) for view in whole)
+    sections = "".join(section(view, html_of(view.shown_in_report(subject))) for view in every.VIEWS)
     kept = json.dumps({str(trial): text for trial, text in (logs or {}).items()})
     script = f"{_LOGS}{asset('page.js')}"
     style = asset("style.css")
@@ -28,15 +26,23 @@ def document(subject: StudyState, logs: Mapping[int, str] | None = None) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(subject.now or time.time()))
+    head = f'<meta http-equiv="Content-Security-Policy" content="{escape(policy, quote=True)}"><style>{style}</style>'
+    return page(
+        subject.name,
+        head,
+        f'<header class="top"><h1>{escape(subject.name)}</h1><p class="sub">{escape(goal_text(subject))}</p>'
+        f"{navigation()}</header><main>{sections}</main>"
+        f"<footer><p>Made by trimtuner from the record as it stood at {escape(made)}.</p></footer>"
+        f'<script type="application/json" id="logs">{_inert(kept)}</script><script>{script}</script>',
+    )
+
+
+def page(title: str, head: str, body: str) -> str:
+    """A whole page of HTML around its body."""
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy, quote=True)}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(subject.name)} - trimtuner</title><style>{style}</style></head><body>"
-        f'<header class="top"><h1>{escape(subject.name)}</h1><p class="sub">{escape(goal_text(subject))}</p>'
-        f"{navigation(VIEWS)}</header><main>{sections}</main>"
-        f"<footer><p>Made by trimtuner from the record as it stood at {escape(made)}.</p></footer>"
-        f'<script type="application/json" id="logs">{_inert(kept)}</script><script>{script}</script></body></html>'
+        f"<title>{escape(title)} - trimtuner</title>{head}</head><body>{body}</body></html>"
     )
 
 
@@ -47,9 +53,9 @@ def section(view: View, content: str) -> str:
     return f'{begin}{head}<div class="body">{content}</div></section>'
 
 
-def navigation(views: Sequence[View]) -> str:
-    """Links to the sections."""
-    links = "".join(f'<a href="#{view.name}">{escape(view.title)}</a>' for view in views)
+def navigation() -> str:
+    """Links to the sections of all views."""
+    links = "".join(f'<a href="#{view.name}">{escape(view.title)}</a>' for view in every.VIEWS)
     return f'<nav aria-label="Views">{links}</nav>'
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from trimtuner.errors import InputError, NoAnswer, nearest
 from trimtuner.files import write_private
 from trimtuner.state import StudyState
-from trimtuner.views.catalogue import DRAWN, VIEWS
+from trimtuner.views import every
+from trimtuner.views.blocks import pictures_of
 from trimtuner.views.document import asset
 
 _PIXELS_PER_UNIT = 2.0
@@ -45,7 +46,7 @@ class Figure:
         return path
 
     def png(self) -> bytes:
-        """As pixels, by resvg."""
+        """The picture in pixels, drawn by resvg."""
         try:
             import resvg_py
         except ModuleNotFoundError:
@@ -55,15 +56,15 @@ class Figure:
 
 def figures(subject: StudyState, name: str) -> list[Figure]:
     """The pictures of one view; an error says why there are none."""
-    views = {view.name: view for view in VIEWS}
-    if name not in views:
-        raise InputError(f"there is no view {name!r}, only {', '.join(DRAWN)}{nearest(name, DRAWN)}")
-    if name not in DRAWN:
-        raise InputError(f"the view {name!r} is words, not a picture; pictures are {', '.join(DRAWN)}")
-    view = views[name]
-    found = [Figure(one, drawing) for one, drawing in view.pictures(subject).items()]
+    view = next((one for one in every.VIEWS if one.name == name), None)
+    drawn = every.drawn_views()
+    if view is None:
+        raise InputError(f"there is no view {name!r}, only {', '.join(drawn)}{nearest(name, drawn)}")
+    if not view.is_drawn:
+        raise InputError(f"the view {name!r} is words, not a picture; pictures are {', '.join(drawn)}")
+    found = [Figure(one.name, one.svg) for one in pictures_of(view.blocks(subject)) if one.name is not None]
     if not found:
-        raise NoAnswer(f"no picture of {name!r}: {subject.why_no_model or view.nothing}")
+        raise NoAnswer(f"no picture of {name!r}: {view.why_nothing(subject)}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""View 9: which parameters matter, for the goal, the cost and the time apart.
+"""Which parameters matter, for the goal, the cost and the time apart.
 
 The share of the variance of the model's prediction on all of the data that a parameter explains by itself: its main
 effect, Var(E[f | x]) / Var(f) (Sobol, 1993). What no parameter explains by itself is what they do together.
@@ -16,12 +16,17 @@ from trimtuner.arrays import Floats, Positions
 from trimtuner.decisions.belief import Belief, Places
 from trimtuner.problem.problem import COST, TIME
 from trimtuner.state import StudyState
+from trimtuner.views.blocks import Block, Drawn, Picture, TextTable, View
+from trimtuner.views.drawing.chart import WIDTH, cut, drawn, room_for
+from trimtuner.views.drawing.svg import element, text, title
+from trimtuner.views.words import sentence
 
 Part: TypeAlias = Callable[[Floats, Positions], float]
 
 _ASKED_AT_MOST = 20_000  # configurations
 _BINS = 8  # of a parameter with more values than _MOST_VALUES
 _MOST_VALUES = 24
+_NAME_LETTERS = 28
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Importance:
 
 
 def importance(subject: StudyState) -> tuple[Importance, ...]:
-    """The view."""
+    """How much each parameter explains of each metric, as the model sees it."""
     belief = subject.belief
     if belief is None:
         return ()
@@ -96,3 +101,56 @@ def _group(values: Sequence[Hashable]) -> Positions:
         return np.array([distinct[value] for value in values])
     ranks = np.argsort(np.argsort(np.array(numbers, dtype=float), kind="stable"), kind="stable")
     return np.asarray(ranks * _BINS // len(numbers))
+
+
+def _blocks(subject: StudyState) -> list[Block]:
+    found = importance(subject)
+    if not found:
+        return []
+    most = [
+        f"{one.metric} depends most on {one.shares[0][0]} ({100 * one.shares[0][1]:.0f} %)"
+        for one in found
+        if one.shares and one.shares[0][1] > 0
+    ]
+    lead = (
+        "The share of the variation between configurations, on all of the data, that each parameter explains by "
+        "itself, as the model sees it; the rest they explain together."
+    )
+    said = sentence(f"{'; '.join(most)}.") if most else "As far as is known, no parameter matters."
+    marks = [(f"bar series{place}", one.metric) for place, one in enumerate(found)]
+    return [lead, said, Drawn([Picture(_picture(found), marks, name="importance")], [_table(found)])]
+
+
+def _table(found: tuple[Importance, ...]) -> TextTable:
+    """A line for each parameter, a column for each metric."""
+    names = dict.fromkeys(name for one in found for name, _ in one.shares)
+    lines = [[name, *(f"{100 * dict(one.shares).get(name, 0.0):.0f} %" for one in found)] for name in names]
+    lines.append(["(together)", *(f"{100 * one.together:.0f} %" for one in found)])
+    return TextTable(["", *(one.metric for one in found)], lines)
+
+
+def _picture(view: tuple[Importance, ...]) -> str:
+    """A bar for each parameter and metric, with its share in words."""
+    names = list(dict.fromkeys(name for one in view for name, _ in one.shares))
+    line, gap, top, left = 15, 12, 10, room_for([*names, "(together)"], _NAME_LETTERS)
+    height = top + len(names) * (line * len(view) + gap) + line * len(view) + 10
+    room = WIDTH - left - room_for((one.metric for one in view), 20) - 40
+    parts = []
+    y = float(top)
+    for name in (*names, None):
+        parts.append(
+            text(cut(name or "(together)", _NAME_LETTERS), left - 8, y + line * len(view) / 2 + 4, "tick", "end")
+        )
+        for number_of, one in enumerate(view):
+            value = one.together if name is None else dict(one.shares).get(name, 0.0)
+            told = title(f"{name or 'what no parameter explains by itself'}: {100 * value:.0f} % of {one.metric}")
+            size = {"x": left, "y": y + 1, "width": max(room * min(value, 1.0), 1.0), "height": line - 3}
+            parts.append(element("rect", told, **size, class_=f"bar series{number_of}"))
+            shown = f"{100 * value:.0f} % {cut(one.metric, 20)}"
+            parts.append(text(shown, left + size["width"] + 5, y + 11, "tick"))
+            y += line
+        y += gap
+    return drawn(WIDTH, height, "Share of the variation that each parameter explains", "".join(parts))
+
+
+VIEW = View("importance", "What matters", "model", _blocks)

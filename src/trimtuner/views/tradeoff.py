@@ -1,4 +1,4 @@
-"""View 4: accuracy against cost where it counts: what was tested there, what is predicted, and the Pareto front.
+"""Accuracy against cost where it counts: what was tested there, what is predicted, and the Pareto front.
 
 Forecasts are shown at their medians, where with even chances they lie on a limit; on the front they count with the
 unfavourable ends of their intervals (see decisions.pareto).
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 
@@ -18,12 +19,22 @@ from trimtuner.decisions.pareto import Outline, kept_values
 from trimtuner.problem.expressions import Value
 from trimtuner.state import StudyState
 from trimtuner.tuning.pareto import outline_named
+from trimtuner.views.blocks import Block, Drawn, Folded, Picture, TextTable, View, named_pictures
+from trimtuner.views.drawing.chart import Chart, across, unit_of, up
+from trimtuner.views.drawing.scales import kind_for
+from trimtuner.views.words import chance, count_of, metric, placed, sentence
 
-NOTHING_TO_TRADE = "There is only one number to each configuration: nothing to trade."
+_KEPT = "what is predicted counts with the unfavourable ends of its 90 % intervals"
+_MARKS = (
+    ("diamond recommended", "recommended (diamond)"),
+    ("dot tested likely", "measured, meets the limits"),
+    ("dot predicted likely", "predicted, likely to (hollow)"),
+    ("dot tested unlikely", "measured, breaks one (grey)"),
+    ("dot predicted unlikely", "predicted, unlikely to (grey, hollow)"),
+    ("line front", "Pareto front"),
+)
 _SHOWN_AT_MOST = 1200
 _BEST_SHOWN = 300
-
-__all__ = ["FEASIBLE", "NOTHING_TO_TRADE", "Point", "Tradeoff", "tradeoff"]
 
 
 @dataclass(frozen=True)
@@ -63,9 +74,9 @@ class Tradeoff:
         return tuple(sorted((one for one in self.points if one.on_front), key=lambda one: one.on_front or (0.0, 0.0)))
 
     @property
-    def knee(self) -> Point | None:
+    def knee(self) -> tuple[float, float] | None:
         """Where the front turns, if there is one."""
-        return next((point for point in self.points if point.is_knee), None)
+        return next((point.on_front for point in self.points if point.is_knee), None)
 
 
 def tradeoff(subject: StudyState) -> Tradeoff | None:
@@ -81,8 +92,8 @@ def tradeoff(subject: StudyState) -> Tradeoff | None:
     shown = _interesting(belief, front.targets, subject.recommended_target)
     points = tuple(_point(belief, one, x, y, front, subject.recommended_target) for one in shown.tolist())
     limits = {
-        metric: tuple((c.text, c.limit) for c in subject.problem.constraints if c.metric == metric)
-        for metric in (x_metric, y_metric)
+        name: tuple((c.text, c.limit) for c in subject.problem.constraints if c.metric == name)
+        for name in (x_metric, y_metric)
     }
     return Tradeoff(x_metric, y_metric, points, len(x) - len(points), limits[x_metric], limits[y_metric])
 
@@ -114,3 +125,102 @@ def _point(belief: Belief, target: int, x: Floats, y: Floats, front: Outline, re
         is_knee=place is not None and place == front.knee,
         is_recommended=target == recommended,
     )
+
+
+def _blocks(subject: StudyState) -> list[Block]:
+    view = tradeoff(subject)
+    if view is None:
+        return []
+    feasible = sum(point.chance >= FEASIBLE for point in view.points)
+    likely = "are likely to meet the limits" if subject.problem.constraints else "are likely to run"
+    lead = (
+        f"{feasible:,} of the {count_of(len(view.points), 'configuration')} shown {likely}; of these, "
+        f"{len(view.front):,} cannot be beaten in both by another{_knee(view)}. Pick a point (click, or focus the "
+        "picture and use the arrow keys) to see its configuration."
+    )
+    left_out = f" {view.left_out:,} of less interest are not drawn." if view.left_out else ""
+    elsewhere = [c.text for c in subject.problem.constraints if c.metric not in (view.x_metric, view.y_metric)]
+    left_out += f" Neither axis shows {' and '.join(elsewhere)}, but it counts." if elsewhere else ""
+    picture = Picture(_picture(view), _MARKS, name="tradeoff", picked=f"{view.y_metric} against {view.x_metric}")
+    front, turn = _front(view), "At the knee the front turns: what is paid beyond it buys less."
+    drawn: list[Block] = [lead + left_out, picture, Folded("The front as a table", [front])]
+    return [Drawn(drawn, [front, f"{sentence(_KEPT)}. {turn}"])]
+
+
+def _knee(view: Tradeoff) -> str:
+    """Such as ``; the knee is at cost 0.03 USD and accuracy 0.95``."""
+    if view.knee is None:
+        return ""
+    price, quality = view.knee
+    told = f"{view.x_metric} {metric(view.x_metric, price)} and {view.y_metric} {metric(view.y_metric, quality)}"
+    return f" ({_KEPT}); the knee is at {told}"
+
+
+def _front(view: Tradeoff) -> TextTable:
+    """The Pareto front, the cheapest first."""
+    lines = [
+        [
+            metric(view.x_metric, point.on_front[0]),
+            metric(view.y_metric, point.on_front[1]),
+            chance(point.chance),
+            "measured" if point.is_tested else "predicted",
+            "knee" if point.is_knee else "",
+            placed(point.config, point.fraction),
+        ]
+        for point in view.front
+        if point.on_front is not None
+    ]
+    return TextTable([view.x_metric, view.y_metric, "P(limits)", "figures are", "", "configuration"], lines)
+
+
+def _picture(view: Tradeoff) -> str:
+    """Points: round is tested, hollow is predicted, grey is unlikely to meet the limits, a diamond is recommended."""
+    front = [point.on_front for point in view.front if point.on_front is not None]
+    x = [point.x for point in view.points] + [limit for _, limit in view.x_limits] + [x for x, _ in front]
+    y = [point.y for point in view.points] + [limit for _, limit in view.y_limits] + [y for _, y in front]
+    chart = Chart(
+        across(x, kind_for(x, 8.0)),
+        up(y, 380, from_zero=0.2),
+        f"{view.x_metric}{unit_of(view.x_metric)}",
+        f"{view.y_metric}{unit_of(view.y_metric)}",
+        f"{view.y_metric} against {view.x_metric} of {len(view.points)} configurations",
+    )
+    for written, limit in view.x_limits:
+        chart.upright(limit, "limit", written)
+    for written, limit in view.y_limits:
+        chart.level(limit, "limit", written)
+    chart.steps(front, "front")
+    for point in sorted(view.points, key=_weight):
+        _add(chart, view, point)
+    if view.knee is not None:
+        chart.note(*view.knee, "front", "knee")
+    return chart.svg()
+
+
+def _weight(point: Point) -> int:
+    """What matters more covers what matters less."""
+    return 8 * point.is_recommended + 4 * point.is_tested + 2 * point.is_on_front + (point.chance >= FEASIBLE)
+
+
+def _add(chart: Chart, view: Tradeoff, point: Point) -> None:
+    kind = "tested" if point.is_tested else "predicted"
+    told = (
+        f"{placed(point.config, point.fraction)}: {view.y_metric} {metric(view.y_metric, point.y)}, {view.x_metric} "
+        f"{metric(view.x_metric, point.x)}, P(limits) {chance(point.chance)}, {kind}"
+    )
+    classes = f"{kind} {'likely' if point.chance >= FEASIBLE else 'unlikely'}"
+    pick = f"{crc32(placed(point.config, point.fraction).encode()):x}"  # the same point on a page that is drawn anew
+    if point.is_recommended:
+        chart.diamond(point.x, point.y, "recommended", f"recommended: {told}", pick)
+    else:
+        chart.dot(point.x, point.y, classes, told, 4.0 if point.is_tested else 2.6, pick)
+
+
+VIEW = View(
+    "tradeoff",
+    "What can be had",
+    "model",
+    _blocks,
+    in_notebook=named_pictures(_blocks),
+    nothing="There is only one number to each configuration: nothing to trade.",
+)

@@ -1,10 +1,10 @@
-"""Views 7 and 8: every trial. When and on which machines it ran, how it ended, what it measured and what it cost."""
+"""Every trial: its configuration, how it ended, what it measured and what it cost; each with its log and snapshots."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 from trimtuner.problem.expressions import Value
@@ -12,31 +12,24 @@ from trimtuner.problem.history import Measurement, Outcome, Trial
 from trimtuner.problem.problem import Problem
 from trimtuner.records import Attempt
 from trimtuner.state import StudyState
-from trimtuner.views.words import machines
+from trimtuner.views.blocks import Block, Drawn, Html, TextTable, View, html_of
+from trimtuner.views.timeline import DONE, state_of_open
+from trimtuner.views.words import configuration, count_of, metric, number, seconds, share, usd
 
-RUNNING, DONE = "running", "ok"
-UNWATCHED = "unwatched"  # its run is gone; it goes on until its time-out, or until another run takes it over
-UNCOLLECTED = "uncollected"  # its run is gone and its time-out has passed: the next run will tell how it ended
+ROWS_AT_FIRST = 200  # on the page, where the others come when they are asked for
+_ROWS_IN_REPORT = 1_000
+_ROWS_IN_WORDS = 20
 
-
-@dataclass(frozen=True)
-class Bar:
-    """One attempt at a trial, from its start to its end. Seconds are since the first trial was asked."""
-
-    trial: int
-    attempt: int
-    begin: float
-    end: float
-    is_running: bool
-    machines: str | None
-    market: str | None
-    state: str  # ok, running (or unwatched, uncollected), or the kind of failure
-    usd: float  # charged; of one under way, what is reserved
+_FILTER = (
+    "<p class='controls'><label>Filter <input type='search' data-filter placeholder='words, such as oom spot'></label> "
+    "<span data-count aria-live='polite'></span></p>"
+)
+_HOW = "Open a row (click, or Enter) for its metrics, snapshots and log; a column's name sorts by it."
 
 
 @dataclass(frozen=True)
 class Row:
-    """One trial."""
+    """One trial: what was asked, and how it went."""
 
     trial: int
     origin: str
@@ -52,74 +45,11 @@ class Row:
     breaks: tuple[str, ...] = ()  # the limited metrics that it measured beyond their limits, where these are meant
 
 
-def told_metrics(subject: StudyState) -> tuple[str, ...]:
-    """The goal and what is limited, besides cost and time, which every trial has."""
-    return subject.problem.reported_metrics
-
-
-def timeline(subject: StudyState) -> tuple[Bar, ...]:
-    """View 7."""
-    trials = {trial.number: trial for trial in subject.trials}
-    if not subject.attempts:
-        return tuple(_bars_of_memory(subject))
-    begin = min(one.asked_at for one in subject.attempts)
-    return tuple(_bar(subject, trials[one.trial], one, begin) for one in subject.attempts if one.trial in trials)
-
-
-def counts_by_state(bars: tuple[Bar, ...]) -> dict[str, int]:
-    """How many attempts are in each state, the most frequent first."""
-    return dict(Counter(bar.state for bar in bars).most_common())
-
-
 def rows(subject: StudyState) -> tuple[Row, ...]:
-    """View 8."""
+    """Every trial, in the order of their numbers."""
     outcomes = {outcome.trial.number: outcome for outcome in subject.history.outcomes}
     last = {one.trial: one for one in subject.attempts}
     return tuple(_row(subject, trial, outcomes.get(trial.number), last.get(trial.number)) for trial in subject.trials)
-
-
-def _bar(subject: StudyState, trial: Trial, one: Attempt, begin: float) -> Bar:
-    is_running = one.ended_at is None
-    start = one.started_at or one.asked_at
-    end = _due(subject, one) if one.ended_at is None else one.ended_at
-    return Bar(
-        trial=one.trial,
-        attempt=one.attempt,
-        begin=max(start - begin, 0.0),
-        end=max(end - begin, start - begin, 0.0),
-        is_running=is_running,
-        machines=machines(trial.config),
-        market=_market(trial),
-        state=_state_of_open(subject, one) if is_running else one.failed or DONE,
-        usd=one.reserve if one.charge is None else one.charge,
-    )
-
-
-def _state_of_open(subject: StudyState, one: Attempt | None) -> str:
-    if one is None or one.trial not in subject.unwatched:
-        return RUNNING
-    return UNCOLLECTED if _due(subject, one) < subject.now else UNWATCHED
-
-
-def _due(subject: StudyState, one: Attempt) -> float:
-    """Until when an attempt that nobody saw the end of can have run: until now, or to its limit."""
-    limit = subject.problem.trial_limit
-    if limit is None or one.trial not in subject.unwatched:
-        return subject.now
-    return min(subject.now, (one.started_at or one.asked_at) + limit)
-
-
-def _bars_of_memory(subject: StudyState) -> list[Bar]:
-    """One trial after the other, since nobody wrote down when."""
-    clock, bars = 0.0, []
-    for outcome in subject.history.outcomes:
-        end, trial = clock + (outcome.time or 0.0), outcome.trial
-        state = outcome.failure or DONE
-        bars.append(
-            Bar(trial.number, 1, clock, end, False, machines(trial.config), _market(trial), state, outcome.cost)
-        )
-        clock = end
-    return bars
 
 
 def broken_limits(problem: Problem, outcome: Outcome) -> tuple[str, ...]:
@@ -146,7 +76,7 @@ def _row(subject: StudyState, trial: Trial, outcome: Outcome | None, last: Attem
         origin=trial.origin,
         config=dict(trial.config),
         fraction=trial.fraction,
-        state=_state_of_open(subject, last) if outcome is None else outcome.failure or DONE,
+        state=state_of_open(subject, last) if outcome is None else outcome.failure or DONE,
         cost=None if outcome is None else outcome.cost,
         time=None if outcome is None else outcome.time,
         metrics={} if final is None else dict(final.metrics),
@@ -157,13 +87,107 @@ def _row(subject: StudyState, trial: Trial, outcome: Outcome | None, last: Attem
     )
 
 
-def state_words(row: Row) -> str:
-    """How a trial stands, such as ``ok, breaks cost (2 attempts)``."""
-    broken = f", breaks {' and '.join(row.breaks)}" if row.breaks else ""
+def trials_table(subject: StudyState, shown: Iterable[Row]) -> TextTable:
+    """Trials in one line each."""
+    return TextTable(_heads(subject), [[words for words, _ in _cells(subject, row)] for row in shown])
+
+
+def _heads(subject: StudyState) -> list[str]:
+    """The columns; without costs where no money is counted."""
+    cost = ["cost"] if subject.counts_money else []
+    return ["trial", "data", *subject.problem.reported_metrics, *cost, "time", "state", "configuration"]
+
+
+def _cells(subject: StudyState, row: Row) -> list[tuple[str, float | None]]:
+    """The words of each cell, and the number to sort by where these are none."""
+    cost = [("-" if row.cost is None else usd(row.cost), row.cost)] if subject.counts_money else []
     again = f" ({row.attempts} attempts)" if row.attempts > 1 else ""
-    return f"{row.state}{broken}{again}"
+    return [
+        (str(row.trial), row.trial),
+        (share(row.fraction), row.fraction),
+        *((number(row.metrics.get(name)), row.metrics.get(name)) for name in subject.problem.reported_metrics),
+        *cost,
+        ("-" if row.time is None else seconds(row.time), row.time),
+        (f"{_state_words(row)}{again}", None),
+        (configuration(row.config), None),
+    ]
 
 
-def _market(trial: Trial) -> str | None:
-    found = trial.config.get("market")
-    return None if found is None else str(found)
+def _state_words(row: Row) -> str:
+    """How a trial stands, such as ``ok, breaks cost``."""
+    return f"{row.state}, breaks {' and '.join(row.breaks)}" if row.breaks else row.state
+
+
+def newest_first(subject: StudyState) -> tuple[Row, ...]:
+    """Every trial, the last one first."""
+    return tuple(reversed(rows(subject)))
+
+
+def table_rows(subject: StudyState, shown: Iterable[Row], content_of: Callable[[Row], str] = lambda _: "") -> str:
+    """Rows as HTML, each with a hidden one behind it for what it opens to."""
+    span = len(_heads(subject))
+    return "".join(
+        f"<tr data-trial='{row.trial}' tabindex='0' aria-expanded='false'>"
+        f"{''.join(_cell(words, value) for words, value in _cells(subject, row))}</tr>"
+        f"<tr class='detail' hidden><td colspan='{span}'>{content_of(row)}</td></tr>"
+        for row in shown
+    )
+
+
+def _cell(words: str, value: float | None) -> str:
+    by = "" if value is None else f" data-value='{value!r}'"
+    return f"<td{by}>{escape(words)}</td>"
+
+
+def trial_detail(row: Row) -> str:
+    """What a row opens to; the log is put in by the page."""
+    told = f"{_state_words(row)}; {count_of(row.attempts, 'attempt')}; asked by: {row.origin}"
+    blocks: list[Block] = [told]
+    if row.metrics:
+        lines = [(name, metric(name, one)) for name, one in row.metrics.items()]
+        blocks.append(TextTable(("metric", "value"), lines))
+    if row.snapshots:
+        lines = [
+            (share(fraction), ", ".join(f"{name} {metric(name, one)}" for name, one in found.items()))
+            for fraction, found in row.snapshots
+        ]
+        blocks += ["Snapshots", TextTable(("data", "metrics"), lines)]
+    if row.log is not None:
+        blocks += ["Log", Html("<pre class='log' data-log tabindex='0'></pre>")]
+    return html_of(blocks)
+
+
+def _blocks(subject: StudyState) -> list[Block]:
+    """The newest trials; what a row opens to is asked for when it is opened."""
+    found = newest_first(subject)
+    if not found:
+        return []
+    more = ""
+    if len(found) > ROWS_AT_FIRST:
+        words = f"The newest {ROWS_AT_FIRST} of {len(found):,} trials."
+        more = f"<p class='more' data-rows='{len(found)}'>{words} <button type='button' data-more>Show all</button></p>"
+    table = _table(subject, table_rows(subject, found[:ROWS_AT_FIRST]))
+    last = f" The last {_ROWS_IN_WORDS}:" if len(found) > _ROWS_IN_WORDS else ""
+    written: list[Block] = [f"{count_of(len(found), 'trial')}.{last}", trials_table(subject, found[:_ROWS_IN_WORDS])]
+    return [Drawn([_HOW, table, Html(more)], written)]
+
+
+def _in_report(subject: StudyState) -> list[Block]:
+    """The trials with all that their rows open to, for a page that can ask nobody."""
+    found = newest_first(subject)
+    if not found:
+        return []
+    left_out = f"The newest {_ROWS_IN_REPORT:,} of {len(found):,} trials; 'trimtuner export' gives all."
+    table = _table(subject, table_rows(subject, found[:_ROWS_IN_REPORT], trial_detail))
+    return [_HOW, table, left_out if len(found) > _ROWS_IN_REPORT else ""]
+
+
+def _table(subject: StudyState, body: str) -> Html:
+    """A table that is filtered and sorted, and whose rows open."""
+    sort = "<th scope='col'><button type='button' data-sort>"
+    head = "".join(f"{sort}{escape(one)}</button></th>" for one in _heads(subject))
+    inside = f"<table class='trials'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return Html(f"{_FILTER}<div class='scroll'>{inside}</div>")
+
+
+VIEW = View("trials", "Trials", "facts", _blocks, in_report=_in_report, is_drawn=False, nothing="No trials yet.")

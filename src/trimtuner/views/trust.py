@@ -1,8 +1,8 @@
-"""View 10: can the model be trusted? Every measurement is predicted by a model that has not seen its trial."""
+"""Can the model be trusted? Every measurement is predicted by a model that has not seen its trial."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,31 +12,35 @@ from trimtuner.problem.history import History, Outcome
 from trimtuner.problem.problem import COST
 from trimtuner.state import StudyState
 from trimtuner.tuning import tuner
-from trimtuner.views.words import sentence
+from trimtuner.tuning.recommendation import Estimate
+from trimtuner.views.blocks import Beside, Block, Drawn, Heading, Picture, TextTable, View, numbered
+from trimtuner.views.curves import predicted
+from trimtuner.views.drawing.chart import BOTTOM, LEFT, RIGHT, TOP, Chart, unit_of, up
+from trimtuner.views.drawing.scales import Scale, kind_for
+from trimtuner.views.drawing.svg import text
+from trimtuner.views.words import count_of, estimate, metric, number, sentence
 
-_DEVIATIONS = 1.6449  # of a normal: an interval that should hold 90 % of measurements
 _ALONE_AT_MOST = 20  # trials that are left out one by one; of more, a tenth at once
 _GROUPS = 10
 _TRIALS_AT_LEAST = 4
 _MEASUREMENTS_AT_MOST = 1_500  # beyond, fitting twenty models takes longer than anybody waits
+_SIZE = 300  # of pictures that stand beside each other
 BINS = ((0.0, 0.1), (0.1, 0.3), (0.3, 0.5), (0.5, 0.7), (0.7, 0.9), (0.9, 1.0))
 
 
 @dataclass(frozen=True)
-class Check:
+class TrustCheck:
     """One measurement, and what was predicted without it."""
 
     trial: int
     fraction: float
     measured: float
-    predicted: float
-    low: float
-    high: float
+    expected: Estimate
 
     @property
     def is_inside(self) -> bool:
         """Whether the interval held it."""
-        return self.low <= self.measured <= self.high
+        return self.expected.low <= self.measured <= self.expected.high
 
 
 @dataclass(frozen=True)
@@ -54,31 +58,31 @@ class Calibration:
 class Trust:
     """The checks of each metric, the probabilities of the limits, and what the stop rule says."""
 
-    checks: dict[str, tuple[Check, ...]]
+    checks: dict[str, tuple[TrustCheck, ...]]
     calibration: tuple[Calibration, ...]
     stop: str
     note: str  # where there is nothing to show, why
 
-    def coverage(self, metric: str) -> float | None:
-        """The share of measurements that the 90 % intervals held."""
-        found = self.checks.get(metric, ())
-        return sum(one.is_inside for one in found) / len(found) if found else None
+    def coverage(self, name: str) -> float:
+        """The share of the measurements of a metric that the 90 % intervals held."""
+        return sum(one.is_inside for one in self.checks[name]) / len(self.checks[name])
 
 
 def trust(subject: StudyState) -> Trust:
-    """The view."""
+    """Every measurement beside its prediction, and what the stop rule says."""
     told = [outcome for outcome in subject.history.outcomes if outcome.measurements]
     measured = sum(len(outcome.measurements) for outcome in told)
+    note = ""
     if len(told) < _TRIALS_AT_LEAST:
         note = f"It takes {_TRIALS_AT_LEAST} measured trials to check the model; there are {len(told)}."
-        return Trust({}, (), stop_state(subject), note)
-    if measured > _MEASUREMENTS_AT_MOST:
+    elif measured > _MEASUREMENTS_AT_MOST:
         note = (
             f"With {measured:,} measurements it would take long to fit the model again and again; it is checked up to "
             f"{_MEASUREMENTS_AT_MOST:,}."
         )
+    if note:
         return Trust({}, (), stop_state(subject), note)
-    checks: dict[str, list[Check]] = {}
+    checks: dict[str, list[TrustCheck]] = {}
     chances: list[tuple[float, bool]] = []
     groups = len(told) if len(told) <= _ALONE_AT_MOST else _GROUPS
     for group in range(groups):
@@ -113,7 +117,9 @@ def _without(subject: StudyState, left_out: list[Outcome]) -> Belief | None:
     return belief.undisturbed  # a measurement is of a run that got through
 
 
-def _check(belief: Belief, outcome: Outcome, checks: dict[str, list[Check]], chances: list[tuple[float, bool]]) -> None:
+def _check(
+    belief: Belief, outcome: Outcome, checks: dict[str, list[TrustCheck]], chances: list[tuple[float, bool]]
+) -> None:
     problem = belief.problem
     names = dict.fromkeys((*problem.metrics, COST))
     for measurement in outcome.measurements:
@@ -126,23 +132,13 @@ def _check(belief: Belief, outcome: Outcome, checks: dict[str, list[Check]], cha
         place = Places(belief.pool, np.array([position]), np.array([measurement.fraction]))
         for name in names:
             if name in measurement.metrics and belief.quantity_name(name) in belief.quantities:
-                value = measurement.metrics[name]
-                made = _predicted(belief, name, place)
-                checks.setdefault(name, []).append(Check(outcome.trial.number, measurement.fraction, value, *made))
+                (expected,) = predicted(belief, name, place)
+                check = TrustCheck(outcome.trial.number, measurement.fraction, measurement.metrics[name], expected)
+                checks.setdefault(name, []).append(check)
         for constraint in problem.constraints:
             if constraint.metric in measurement.metrics:
                 said = float(belief.chance(constraint, belief.predict(constraint.metric, place))[0])
                 chances.append((said, constraint.is_met(measurement.metrics[constraint.metric])))
-
-
-def _predicted(belief: Belief, metric: str, place: Places) -> tuple[float, float, float]:
-    quantity = belief.quantity_of(metric)
-    prediction = belief.predict(metric, place)
-    deviation = np.sqrt(prediction.variance + quantity.posterior.noise_variance)
-    mean = float(belief.expected(metric, place)[0])
-    low = float(quantity.transform.inverse(prediction.mean - _DEVIATIONS * deviation)[0])
-    high = float(quantity.transform.inverse(prediction.mean + _DEVIATIONS * deviation)[0])
-    return mean, low, high
 
 
 def _calibration(chances: list[tuple[float, bool]]) -> tuple[Calibration, ...]:
@@ -153,3 +149,74 @@ def _calibration(chances: list[tuple[float, bool]]) -> tuple[Calibration, ...]:
             said, held = (float(np.mean([one[i] for one in inside])) for i in (0, 1))
             found.append(Calibration(low, high, len(inside), said, held))
     return tuple(found)
+
+
+def _blocks(subject: StudyState) -> list[Block]:
+    view = trust(subject)
+    blocks: list[Block] = [Heading("Stop rule"), view.stop, Heading("Predicted against measured")]
+    if view.note:
+        return [*blocks, view.note]
+    lead = (
+        "Each measurement is predicted by a model that has not seen its trial; on the line is right, bars are 90 % "
+        "intervals, and hollow is outside its interval."
+    )
+    held = [
+        f"The 90 % intervals of {name} held {100 * view.coverage(name):.0f} % of "
+        f"{count_of(len(checks), 'measurement')}."
+        for name, checks in view.checks.items()
+    ]
+    pictures = [
+        Picture(_checks_picture(name, checks), caption=words, name=numbered("trust", name, place))
+        for place, ((name, checks), words) in enumerate(zip(view.checks.items(), held, strict=True))
+    ]
+    blocks.append(Drawn([lead, Beside(pictures)], held))
+    if view.calibration:
+        words = "How often a limit held, by the probability that was said; on the line is right."
+        picture = Picture(_calibration_picture(view), caption=words)
+        blocks += [Heading("Calibration of the limits"), Beside([picture, _calibration_table(view)])]
+    return blocks
+
+
+def _calibration_table(view: Trust) -> TextTable:
+    """How often a limit held, by the probability that was said."""
+    lines = [
+        [f"{one.low:g} to {one.high:g}", str(one.count), f"{one.said:.2f}", f"{one.held:.2f}"]
+        for one in view.calibration
+    ]
+    return TextTable(["probability said", "cases", "mean said", "share that held"], lines)
+
+
+def _checks_picture(name: str, checks: tuple[TrustCheck, ...]) -> str:
+    """Predicted against measured; on the line is right. A filled point lies in its 90 % interval."""
+    values = [one.measured for one in checks] + [one.expected.mean for one in checks]
+    y = up(values, _SIZE, kind_for(values), from_zero=0.2)
+    x = replace(y, begin=LEFT, end=_SIZE + 30 - RIGHT)
+    words = f"{name}: predicted without the trial, against measured"
+    chart = Chart(x, y, f"measured {name}{unit_of(name)}", f"predicted {name}{unit_of(name)}", words)
+    chart.line([(y.low, y.low), (y.high, y.high)], "axis")
+    for one in checks:
+        chart.whisker(one.measured, one.expected.low, one.expected.high, "whisker")
+    for one in checks:
+        expected, inside = one.expected, "inside its interval" if one.is_inside else "outside its interval"
+        told = (
+            f"trial {one.trial} on {100 * one.fraction:.3g} % of the data: measured {metric(name, one.measured)}, "
+            f"predicted {estimate(name, expected)}, {inside}"
+        )
+        chart.dot(one.measured, expected.mean, "tested likely" if one.is_inside else "outside", told)
+    return chart.svg()
+
+
+def _calibration_picture(view: Trust) -> str:
+    """How often a limit held, against the probability that it would; on the line is right."""
+    x, y = Scale(0.0, 1.0, LEFT, _SIZE + 30 - RIGHT), Scale(0.0, 1.0, _SIZE - BOTTOM, TOP)
+    chart = Chart(x, y, "probability said", "share that held", "Calibration of the probabilities of the limits")
+    chart.line([(0.0, 0.0), (1.0, 1.0)], "axis")
+    for one in view.calibration:
+        told = f"said {number(one.said)} in {one.count} cases, held in {100 * one.held:.0f} %"
+        chart.dot(one.said, one.held, "tested likely", told, min(3.0 + one.count**0.5, 12.0))
+        above = y(one.held) - 14 if one.held < 0.9 else y(one.held) + 24
+        chart.marks.append(text(str(one.count), x(one.said), above, "tick", "middle"))
+    return chart.svg()
+
+
+VIEW = View("trust", "Can the model be trusted", "checks", _blocks)

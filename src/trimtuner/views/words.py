@@ -4,13 +4,34 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from trimtuner.errors import TrimTunerError
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME
+from trimtuner.tuning.recommendation import Estimate
 
 _LEAST_USD = 1e-6
+
+
+@dataclass(frozen=True)
+class Signs:
+    """What pictures in a terminal are made of: from low to high, and for what is spent, reserved and left."""
+
+    levels: str
+    full: str
+    half: str
+    empty: str
+
+
+BLOCKS = Signs("▁▂▃▄▅▆▇█", "█", "▒", "░")
+ASCII = Signs("_.-=+*#@", "#", "+", ".")
+
+
+def signs_for(encoding: str | None) -> Signs:
+    """What a terminal of that encoding can show."""
+    return BLOCKS if (encoding or "ascii").lower().startswith("utf") else ASCII
 
 
 def usd(amount: float) -> str:
@@ -21,7 +42,7 @@ def usd(amount: float) -> str:
 
 
 def seconds(amount: float) -> str:
-    """A duration."""
+    """A duration in the unit that suits it."""
     if amount < 120:
         return f"{amount:.3g} s"
     if amount < 7200:
@@ -35,7 +56,7 @@ def share(fraction: float) -> str:
 
 
 def number(value: float | None) -> str:
-    """Any other number."""
+    """A number without a unit; a dash where there is none."""
     return "-" if value is None else f"{value:.4g}"
 
 
@@ -52,26 +73,26 @@ def metric(name: str, value: float) -> str:
     return usd(value) if name == COST else seconds(value) if name == TIME else number(value)
 
 
-def estimate(name: str, found: tuple[float, float, float] | None) -> str:
+def estimate(name: str, found: Estimate | None) -> str:
     """A mean with its interval; what was measured has none."""
     if found is None:
         return "-"
-    mean, low, high = found
-    return metric(name, mean) if low == high else f"{metric(name, mean)} ({metric(name, low)} to {metric(name, high)})"
+    interval = "" if found.low == found.high else f" ({metric(name, found.low)} to {metric(name, found.high)})"
+    return f"{metric(name, found.mean)}{interval}"
 
 
 def times(count: int) -> str:
-    """How often."""
+    """How often something happened, in words."""
     return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
 def changed(count: int) -> str:
-    """How often it changed."""
+    """How often a recommendation changed, in words."""
     return f"changed {times(count)}" if count else "never changed"
 
 
 def count_of(count: int, thing: str) -> str:
-    """So many things."""
+    """So many things, with an s where there are several."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 

@@ -1,4 +1,4 @@
-"""Adds a report of its own making to those that its minder wrote."""
+"""Adds a report of its own making to those that its supervisor wrote."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Looks for what its minder seals with, wherever its user may look."""
+"""Looks for what its supervisor seals with, wherever its user may look."""
 
 import os
 from contextlib import suppress

@@ -10,13 +10,18 @@ import datetime
 import json
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trimtuner.commands.catalog.fetching import JsonObject, PricesUnreachable, hint
+from trimtuner.commands.catalog.fetching import (
+    JsonObject,
+    MachineFacts,
+    PriceRequest,
+    PricesUnreachable,
+    hint,
+    no_machines,
+)
 from trimtuner.errors import InputError
 from trimtuner.problem.catalog import Listing
-from trimtuner.problem.vms import VM, Quote
 
 if TYPE_CHECKING:
     from boto3.session import Session
@@ -32,25 +37,17 @@ _FILTERS = {
 }
 
 
-@dataclass(frozen=True)
-class _Facts:
-    """What a type is."""
-
-    vcpus: int
-    memory_gib: float
-    gpus: int
-    gpu: str
-
-
-def aws_listings(region: str, date: str) -> list[Listing]:
+def aws_listings(request: PriceRequest) -> list[Listing]:
     """Linux machines of one region, on demand and spot; types without a price or without facts are left out."""
+    if request.address is not None:
+        raise InputError("--address is not for aws; boto3 takes it from the variable AWS_ENDPOINT_URL")
     try:
         from boto3.session import Session
         from botocore.exceptions import BotoCoreError, ClientError
     except ImportError:
         raise InputError("prices of aws need boto3; install it with: pip install 'trimtuner[aws]'") from None
     try:
-        return _listings(Session(), region, date)
+        return _listings(Session(), request)
     except ClientError as error:
         told = error.response.get("Error", {})
         raise PricesUnreachable(f"aws refuses: {told.get('Message') or told.get('Code')}{hint()}") from None
@@ -58,21 +55,13 @@ def aws_listings(region: str, date: str) -> list[Listing]:
         raise PricesUnreachable(f"aws cannot be asked: {error}{hint()}") from None
 
 
-def _listings(session: Session, region: str, date: str) -> list[Listing]:
-    prices = dict(_on_demand_prices(session, region))
+def _listings(session: Session, request: PriceRequest) -> list[Listing]:
+    prices = dict(_on_demand_prices(session, request.place))
     if not prices:
-        raise PricesUnreachable(f"aws has no machines in {region!r}; is that how it spells the region?{hint()}")
-    facts, spot = dict(_facts(session, region)), _spot_prices(session, region)
-    quote = Quote("aws", region, date, "aws price list and spot price history")
-    return [
-        Listing(name, _vm(facts[name], price, spot.get(name), quote), facts[name].gpu)
-        for name, price in sorted(prices.items())
-        if name in facts
-    ]
-
-
-def _vm(facts: _Facts, price: float, spot: float | None, quote: Quote) -> VM:
-    return VM(facts.vcpus, facts.memory_gib, price, facts.gpus, spot, quote=quote)
+        raise no_machines("aws", request.place)
+    facts, spot = dict(_facts(session, request.place)), _spot_prices(session, request.place)
+    quote = request.quote("aws price list and spot price history")
+    return [facts[name].listing(name, prices[name], spot.get(name), quote) for name in sorted(prices) if name in facts]
 
 
 def _on_demand_prices(session: Session, region: str) -> Iterator[tuple[str, float]]:
@@ -107,20 +96,14 @@ def _inside(value: JsonObject, key: str) -> JsonObject:
     return found if isinstance(found, dict) else {}
 
 
-def _facts(session: Session, region: str) -> Iterator[tuple[str, _Facts]]:
+def _facts(session: Session, region: str) -> Iterator[tuple[str, MachineFacts]]:
     pages = session.client("ec2", region_name=region).get_paginator("describe_instance_types")
     for page in pages.paginate():
         for one in page["InstanceTypes"]:
             gpus = one.get("GpuInfo", {}).get("Gpus", [])
-            yield (
-                one["InstanceType"],
-                _Facts(
-                    vcpus=one["VCpuInfo"]["DefaultVCpus"],
-                    memory_gib=one["MemoryInfo"]["SizeInMiB"] / 1024,
-                    gpus=sum(gpu["Count"] for gpu in gpus),
-                    gpu=gpus[0]["Name"] if gpus else "",
-                ),
-            )
+            vcpus, memory_gib = one["VCpuInfo"]["DefaultVCpus"], one["MemoryInfo"]["SizeInMiB"] / 1024
+            count = sum(gpu["Count"] for gpu in gpus)
+            yield one["InstanceType"], MachineFacts(vcpus, memory_gib, count, gpus[0]["Name"] if gpus else "")
 
 
 def _spot_prices(session: Session, region: str) -> dict[str, float]:

@@ -42,17 +42,18 @@ def list_(
     sort: Annotated[str, typer.Option(help="By price, type, vcpus or memory.")] = "price",
     file: Annotated[Path | None, typer.Option(help="A CSV of your own instead of what is built in.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="A catalogue that a job file can name.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="A catalog that a job file can name.")] = False,
 ) -> None:
     """List machines and their prices; warnings go to standard error."""
     from trimtuner.commands.catalog import listing
+    from trimtuner.problem.price_ages import age_warnings
 
     if as_json and as_csv:
         raise InputError("--json or --csv, not both")
     wish = listing.Wish(provider, region, vm_type, min_vcpus, max_vcpus, min_memory, gpu, gpus, max_price)
     found = listing.built_in_lines(wish) if file is None else listing.lines_of_file(file, wish)
     found = listing.sorted_lines(found, sort)
-    warnings = listing.warnings_about(found, datetime.date.today())
+    warnings = list(age_warnings((one.quote for one in found), datetime.date.today()))
     if as_json:
         print(json.dumps({"types": listing.as_rows(found), "warnings": warnings}, indent=2))
         return
@@ -84,7 +85,9 @@ def update(
     aws needs boto3 (pip install 'trimtuner[aws]') and credentials, gcp an API key, azure neither. Nothing is written
     unless all went well.
     """
-    from trimtuner.commands.catalog import updating
+    from trimtuner.commands.catalog import fetching, updating
+    from trimtuner.commands.catalog.listing import as_csv
+    from trimtuner.files import replace_whole
 
     if (provider is None) == (from_csv is None):
         raise InputError("name a provider (aws, azure or gcp), or give --from-csv FILE; not both")
@@ -95,7 +98,7 @@ def update(
     if from_csv is not None:
         found = updating.dated(from_csv, today)
     else:
-        found = updating.fetched(updating.Request(provider or "", region, today, key_variable, address))
+        found = updating.fetched(fetching.PriceRequest(provider or "", region, today, key_variable, address))
     found = updating.like(found, vm_type)
-    updating.write_catalog(output, found)
+    replace_whole(output, as_csv(found))
     print(f"wrote {output}: {len(found)} types; name it in the job file: cloud: {{catalog: {output.name}, …}}")

@@ -1,26 +1,24 @@
-"""Prices of Google Cloud, from its billing catalogue, which needs an API key.
+"""Prices of Google Cloud, from its billing catalog, which needs an API key.
 
 It prices vCPUs, memory and GPUs by family and region, not machine types: those are put together from their parts.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import urllib.parse
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from trimtuner.commands.catalog.fetching import JsonObject, PricesUnreachable, fetch_json, hint
-from trimtuner.commands.catalog.gcp_types import MACHINE_TYPES, MachineType
+from trimtuner.commands.catalog.fetching import JsonObject, MachineFacts, PriceRequest, fetch_items, no_machines
 from trimtuner.errors import InputError
 from trimtuner.problem.catalog import Listing
-from trimtuner.problem.vms import VM, Quote
+from trimtuner.problem.vms import Quote
 
-ADDRESS = "https://cloudbilling.googleapis.com/v1/services/6F81-5844-456A/skus"  # Compute Engine's
-KEY_VARIABLE = "GOOGLE_API_KEY"
-
-_MOST_PAGES = 200
+_ADDRESS = "https://cloudbilling.googleapis.com/v1/services/6F81-5844-456A/skus"  # Compute Engine's
 _USAGE = {"OnDemand": "on_demand", "Preemptible": "spot"}
-# How the catalogue describes parts; the region follows. Custom, sole-tenancy and reserved ones are worded differently.
+# How the catalog describes parts; the region follows. Custom, sole-tenancy and reserved ones are worded differently.
 _CORE_OR_MEMORY = re.compile(
     r"(Spot Preemptible )?(?P<family>N1 Predefined|N2D AMD|E2|N2|C3|A2|G2|Compute optimized)( Instance)? "
     r"(?P<part>Core|Ram) running in .*"
@@ -29,19 +27,86 @@ _GPU = re.compile(r"Nvidia (Tesla )?(?P<gpu>A100|L4) GPU (attached to Spot Preem
 _FAMILIES = {"N1 Predefined": "n1", "N2D AMD": "n2d", "Compute optimized": "c2"}
 
 
-def gcp_listings(region: str, date: str, key: str, address: str = ADDRESS) -> list[Listing]:
+@dataclass(frozen=True)
+class MachineType:
+    """A predefined machine type; vCPUs, memory and GPUs as Google's documentation lists them by name."""
+
+    name: str
+    vcpus: int
+    memory_gib: float
+    gpus: int = 0
+    gpu: str = ""
+    charged_vcpus: float = 0.0  # those of a shared-core type are charged in part; 0: all of them
+
+    @property
+    def family(self) -> str:
+        """Such as n2: its parts have prices of their own."""
+        return self.name.split("-")[0]
+
+    def price_per_hour(self, vcpu: float, gib: float, gpu: float = 0.0) -> float:
+        """USD, from the price of each part."""
+        return (self.charged_vcpus or self.vcpus) * vcpu + self.memory_gib * gib + self.gpus * gpu
+
+
+_TO_32 = (2, 4, 8, 16, 32)
+_TO_96 = (2, 4, 8, 16, 32, 48, 64, 80, 96)
+
+# Series, memory in GiB for each vCPU, and the counts of vCPUs that there are.
+_SERIES: tuple[tuple[str, float, tuple[int, ...]], ...] = (
+    ("e2-standard", 4.0, _TO_32),
+    ("e2-highmem", 8.0, (2, 4, 8, 16)),
+    ("e2-highcpu", 1.0, _TO_32),
+    ("n1-standard", 3.75, (1, 2, 4, 8, 16, 32, 64, 96)),
+    ("n1-highmem", 6.5, (2, 4, 8, 16, 32, 64, 96)),
+    ("n1-highcpu", 0.9, (2, 4, 8, 16, 32, 64, 96)),
+    ("n2-standard", 4.0, (*_TO_96, 128)),
+    ("n2-highmem", 8.0, _TO_96),
+    ("n2-highcpu", 1.0, _TO_96),
+    ("n2d-standard", 4.0, (*_TO_96, 128, 224)),
+    ("n2d-highmem", 8.0, _TO_96),
+    ("n2d-highcpu", 1.0, (*_TO_96, 128, 224)),
+    ("c2-standard", 4.0, (4, 8, 16, 30, 60)),
+    ("c3-standard", 4.0, (4, 8, 22, 44, 88, 176)),
+    ("c3-highmem", 8.0, (4, 8, 22, 44, 88, 176)),
+    ("c3-highcpu", 2.0, (4, 8, 22, 44, 88, 176)),
+)
+_SINGLE = (
+    MachineType("e2-micro", 2, 1.0, charged_vcpus=0.25),
+    MachineType("e2-small", 2, 2.0, charged_vcpus=0.5),
+    MachineType("e2-medium", 2, 4.0, charged_vcpus=1.0),
+    *(MachineType(f"a2-highgpu-{gpus}g", 12 * gpus, 85.0 * gpus, gpus, "A100") for gpus in (1, 2, 4, 8)),
+    MachineType("a2-megagpu-16g", 96, 1360.0, 16, "A100"),
+    *(
+        MachineType(f"g2-standard-{vcpus}", vcpus, 4.0 * vcpus, gpus, "L4")
+        for vcpus, gpus in ((4, 1), (8, 1), (12, 1), (16, 1), (24, 2), (32, 1), (48, 4), (96, 8))
+    ),
+)
+
+
+def _all() -> Iterator[MachineType]:
+    yield from _SINGLE
+    for series, memory_of_each, counts in _SERIES:
+        for vcpus in counts:
+            yield MachineType(f"{series}-{vcpus}", vcpus, memory_of_each * vcpus)
+
+
+MACHINE_TYPES: Mapping[str, MachineType] = {machine.name: machine for machine in sorted(_all(), key=lambda m: m.name)}
+
+
+def gcp_listings(request: PriceRequest) -> list[Listing]:
     """Machine types of one region all of whose parts have a price."""
     parts: dict[tuple[str, str], float] = {}
-    for sku in _skus(key, address):
-        if region in _texts(sku.get("serviceRegions")):
+    for sku in _skus(_key_in(os.environ, request.key_variable), request.address or _ADDRESS):
+        regions = sku.get("serviceRegions")
+        if isinstance(regions, list) and request.place in regions:
             parts.update(_part(sku))
     if not parts:
-        raise PricesUnreachable(f"google has no machines in {region!r}; is that how it spells the region?{hint()}")
-    quote = Quote("gcp", region, date, "google cloud billing catalogue")
+        raise no_machines("google", request.place)
+    quote = request.quote("google cloud billing catalog")
     return [listing for machine in MACHINE_TYPES.values() if (listing := _listing(machine, parts, quote)) is not None]
 
 
-def key_in(environment: Mapping[str, str], variable: str) -> str:
+def _key_in(environment: Mapping[str, str], variable: str) -> str:
     """The key that the variable holds; its value is never shown."""
     key = environment.get(variable, "")
     if not key:
@@ -55,20 +120,14 @@ def key_in(environment: Mapping[str, str], variable: str) -> str:
 
 
 def _skus(key: str, address: str) -> Iterator[JsonObject]:
-    token = ""
-    for _ in range(_MOST_PAGES):
-        query = {"currencyCode": "USD", **({"pageToken": token} if token else {})}
-        # In a header, not in the address, which is what errors and logs of proxies show.
-        answer = fetch_json(f"{address}?{urllib.parse.urlencode(query)}", {"X-Goog-Api-Key": key})
-        skus = answer.get("skus", [])
-        if not isinstance(skus, list):
-            raise PricesUnreachable(f"google did not answer with a list of prices{hint()}")
-        yield from (sku for sku in skus if isinstance(sku, dict))
-        following = answer.get("nextPageToken")
-        if not isinstance(following, str) or not following:
-            return
-        token = following
-    raise PricesUnreachable(f"google sent more than {_MOST_PAGES} pages of prices")
+    first = f"{address}?currencyCode=USD"
+
+    def next_page(answer: JsonObject) -> str | None:
+        token = answer.get("nextPageToken")
+        return f"{first}&pageToken={urllib.parse.quote_plus(token)}" if isinstance(token, str) and token else None
+
+    # In a header, not in the address, which is what errors and logs of proxies show.
+    return fetch_items("google", first, "skus", next_page, {"X-Goog-Api-Key": key})
 
 
 def _part(sku: JsonObject) -> dict[tuple[str, str], float]:
@@ -109,9 +168,8 @@ def _listing(machine: MachineType, parts: Mapping[tuple[str, str], float], quote
     if price is None:
         return None
     spot = _sum_of_parts(machine, parts, "spot")
-    return Listing(
-        machine.name, VM(machine.vcpus, machine.memory_gib, price, machine.gpus, spot, quote=quote), machine.gpu
-    )
+    facts = MachineFacts(machine.vcpus, machine.memory_gib, machine.gpus, machine.gpu)
+    return facts.listing(machine.name, price, spot, quote)
 
 
 def _sum_of_parts(machine: MachineType, parts: Mapping[tuple[str, str], float], market: str) -> float | None:
@@ -124,7 +182,3 @@ def _sum_of_parts(machine: MachineType, parts: Mapping[tuple[str, str], float], 
 
 def _objects(value: object) -> list[JsonObject]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def _texts(value: object) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

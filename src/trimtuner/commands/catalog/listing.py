@@ -1,9 +1,8 @@
-"""Catalogues looked at: which lines are wanted, in which order, and how they are shown."""
+"""Catalogs looked at: which lines are wanted, in which order, and how they are shown."""
 
 from __future__ import annotations
 
 import csv
-import datetime
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from pathlib import Path
 from trimtuner.errors import InputError, nearest
 from trimtuner.problem.catalog import COLUMNS, DEFAULT_REGIONS, Listing, built_in_listings, listings_of_file
 from trimtuner.problem.cells import cell_of_text
-from trimtuner.problem.price_ages import age_warnings
 
 ORDERS: Mapping[str, Callable[[Listing], tuple[float | str, ...]]] = {
     "price": lambda one: (one.vm.price_per_hour, one.vm_type),
@@ -57,7 +55,7 @@ class Wish:
 
 
 def built_in_lines(wish: Wish) -> list[Listing]:
-    """Of the shipped catalogues; a provider or region that none of them has is an error."""
+    """Of the shipped catalogs; a provider or region that none of them has is an error."""
     if wish.provider is not None and wish.provider not in DEFAULT_REGIONS:
         known = ", ".join(DEFAULT_REGIONS)
         raise InputError(f"--provider {wish.provider!r} is none of {known}{nearest(wish.provider, DEFAULT_REGIONS)}")
@@ -80,13 +78,8 @@ def sorted_lines(listings: Iterable[Listing], order: str) -> list[Listing]:
     return sorted(listings, key=ORDERS[order])
 
 
-def warnings_about(listings: Iterable[Listing], today: datetime.date) -> list[str]:
-    """What a person should know of these prices."""
-    return list(age_warnings((listing.quote for listing in listings), today))
-
-
 def as_rows(listings: Iterable[Listing]) -> list[dict[str, str | int | float | None]]:
-    """For scripts: the columns of a catalogue."""
+    """For scripts: the columns of a catalog."""
     return [
         {
             "provider": one.quote.provider,
@@ -107,7 +100,7 @@ def as_rows(listings: Iterable[Listing]) -> list[dict[str, str | int | float | N
 
 
 def as_csv(listings: Iterable[Listing]) -> str:
-    """A catalogue that ``catalog:`` of a job file takes."""
+    """A catalog that ``catalog:`` of a job file takes."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()

@@ -1,40 +1,27 @@
-"""A dated catalogue for a job file to name: from a provider's prices of today, or from a CSV of one's own."""
+"""A dated catalog for a job file to name: from a provider's prices of today, or from a CSV of one's own."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from trimtuner.commands.catalog import azure, gcp
 from trimtuner.commands.catalog.aws import aws_listings
 from trimtuner.commands.catalog.azure import azure_listings
-from trimtuner.commands.catalog.gcp import KEY_VARIABLE, gcp_listings, key_in
-from trimtuner.commands.catalog.listing import as_csv
+from trimtuner.commands.catalog.fetching import PriceRequest
+from trimtuner.commands.catalog.gcp import gcp_listings
 from trimtuner.errors import InputError, nearest
-from trimtuner.files import replace_whole
-from trimtuner.problem.catalog import DEFAULT_REGIONS, Listing, listings_of_file
+from trimtuner.problem.catalog import Listing, listings_of_file
+
+_SOURCES: Mapping[str, Callable[[PriceRequest], list[Listing]]] = {
+    "aws": aws_listings,
+    "azure": azure_listings,
+    "gcp": gcp_listings,
+}
 
 
-@dataclass(frozen=True)
-class Request:
-    """Whose prices to fetch, and how to get at them."""
-
-    provider: str
-    region: str | None = None
-    date: str = ""  # of today, ISO 8601
-    key_variable: str = KEY_VARIABLE  # the environment variable that holds google's key
-    address: str | None = None  # of the price list, where it is not the provider's own
-
-    @property
-    def place(self) -> str:
-        """The region, or the provider's default."""
-        return self.region or DEFAULT_REGIONS[self.provider]
-
-
-def fetched(request: Request) -> list[Listing]:
+def fetched(request: PriceRequest) -> list[Listing]:
     """Today's prices of one region of a provider."""
     if request.provider not in _SOURCES:
         known = ", ".join(_SOURCES)
@@ -44,7 +31,11 @@ def fetched(request: Request) -> list[Listing]:
 
 def dated(path: Path, date: str) -> list[Listing]:
     """The lines of a CSV of one's own; those without a date get this one."""
-    return [_dated(listing, path.name, date) for listing in listings_of_file(path)]
+    found = []
+    for listing in listings_of_file(path):
+        quote = replace(listing.quote, date=listing.quote.date or date, source=listing.quote.source or path.name)
+        found.append(replace(listing, vm=replace(listing.vm, quote=quote)))
+    return found
 
 
 def like(listings: Sequence[Listing], pattern: str | None) -> list[Listing]:
@@ -56,37 +47,8 @@ def like(listings: Sequence[Listing], pattern: str | None) -> list[Listing]:
 
 
 def check_output(path: Path) -> None:
-    """Refuse a place that no catalogue can be written to, before anybody waits for prices."""
+    """Refuse a place that no catalog can be written to, before anybody waits for prices."""
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent} to write {path.name} to")
     if path.suffix.lower() != ".csv":
         raise InputError(f"--output {str(path)!r} must end with .csv, so that a job file can name it")
-
-
-def write_catalog(path: Path, listings: Sequence[Listing]) -> None:
-    """The file as a whole, also over an older one."""
-    replace_whole(path, as_csv(listings))
-
-
-def _dated(listing: Listing, name: str, date: str) -> Listing:
-    quote = listing.quote
-    quote = replace(quote, date=quote.date or date, source=quote.source or name)
-    return replace(listing, vm=replace(listing.vm, quote=quote))
-
-
-def _of_aws(request: Request) -> list[Listing]:
-    if request.address is not None:
-        raise InputError("--address is not for aws; boto3 takes it from the variable AWS_ENDPOINT_URL")
-    return aws_listings(request.place, request.date)
-
-
-def _of_azure(request: Request) -> list[Listing]:
-    return azure_listings(request.place, request.date, request.address or azure.ADDRESS)
-
-
-def _of_gcp(request: Request) -> list[Listing]:
-    key = key_in(os.environ, request.key_variable)
-    return gcp_listings(request.place, request.date, key, request.address or gcp.ADDRESS)
-
-
-_SOURCES: Mapping[str, Callable[[Request], list[Listing]]] = {"aws": _of_aws, "azure": _of_azure, "gcp": _of_gcp}

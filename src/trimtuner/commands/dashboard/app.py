@@ -15,12 +15,12 @@ from starlette.routing import Route
 
 from trimtuner.commands.dashboard.access import LOCAL, LOGIN, Access, Guarded
 from trimtuner.commands.dashboard.pages import home_page, stop_form, studies_table, study_page
-from trimtuner.commands.dashboard.renderer import Renderer, Shown, goal_of
+from trimtuner.commands.dashboard.renderer import Renderer, Shown
 from trimtuner.errors import TrimTunerError
 from trimtuner.jobs.studies import JobStudy
-from trimtuner.views.catalogue import VIEWS
-from trimtuner.views.document import asset
-from trimtuner.views.trial_table import newest_first, table_rows, trial_detail
+from trimtuner.views import every
+from trimtuner.views.document import asset, goal_text
+from trimtuner.views.trials import newest_first, table_rows, trial_detail
 from trimtuner.views.words import count_of
 
 _ROWS_AT_ONCE = 250
@@ -49,24 +49,29 @@ class Dashboard:
 
     def app(self) -> Starlette:
         """What a server serves: nothing in it changes anything."""
-        return self._app(self._routes(self._study))
+        return self._app(lambda _: "")
 
     def app_that_may_stop(self) -> Starlette:
         """The same, with a button that asks a study to start no more trials."""
         stop = Route("/study/{number:number}/stop", self._of(self._stop), methods=["POST"])
-        return self._app([*self._routes(self._study_with_button), stop])
+        return self._app(lambda number: stop_form(number, self._access.form_token), stop)
 
     def close(self) -> None:
         """End what works for it."""
         self._renderer.close()
 
-    def _app(self, routes: list[Route]) -> Starlette:
-        return Starlette(routes=routes, middleware=[Middleware(Guarded, access=self._access)])
+    def _app(self, button_of: Callable[[int], str], *further: Route) -> Starlette:
+        async def study(shown: Shown, request: Request) -> Response:
+            await run_in_threadpool(self._renderer.open, shown)
+            number, back = request.path_params["number"], '<a href="/">all studies</a>'
+            return HTMLResponse(study_page(shown, number, back if len(self._shown) > 1 else "", button_of(number)))
 
-    def _routes(self, study: StudyHandler) -> list[Route]:
-        return [
+        async def login(request: Request) -> Response:
+            return self._access.login(request)
+
+        routes = [
             Route("/", self._home),
-            Route(LOGIN, self._login),
+            Route(LOGIN, login),
             Route("/studies", self._studies),
             Route("/static/{name}", self._static),
             Route("/study/{number:number}", self._of(study)),
@@ -75,7 +80,9 @@ class Dashboard:
             Route("/study/{number:number}/trials", self._of(self._trials)),
             Route("/study/{number:number}/trial/{trial:number}", self._of(self._trial)),
             Route("/study/{number:number}/log/{trial:number}", self._of(self._log)),
+            *further,
         ]
+        return Starlette(routes=routes, middleware=[Middleware(Guarded, access=self._access)])
 
     def _of(self, handler: StudyHandler) -> Handler:
         async def of_study(request: Request) -> Response:
@@ -85,9 +92,6 @@ class Dashboard:
             return await handler(self._shown[number], request)
 
         return of_study
-
-    async def _login(self, request: Request) -> Response:
-        return self._access.login(request)
 
     async def _home(self, _request: Request) -> Response:
         if len(self._shown) == 1:
@@ -102,30 +106,17 @@ class Dashboard:
             self._renderer.open(shown)
         return written(self._shown)
 
-    async def _study(self, shown: Shown, request: Request) -> Response:
-        await run_in_threadpool(self._renderer.open, shown)
-        return HTMLResponse(study_page(shown, request.path_params["number"], self._way_back(), ""))
-
-    async def _study_with_button(self, shown: Shown, request: Request) -> Response:
-        await run_in_threadpool(self._renderer.open, shown)
-        number = request.path_params["number"]
-        button = stop_form(number, self._access.form_token)
-        return HTMLResponse(study_page(shown, number, self._way_back(), button))
-
-    def _way_back(self) -> str:
-        return '<a href="/">all studies</a>' if len(self._shown) > 1 else ""
-
     async def _state(self, shown: Shown, _request: Request) -> Response:
         """Which version of each view there is."""
         await run_in_threadpool(self._renderer.refresh, shown)
-        states = {}
-        for view in VIEWS:
-            rendered = shown.rendered.get(view.effort)
-            states[view.name] = None if rendered is None else rendered.state
+        made = {effort: rendered.state for effort, rendered in shown.rendered.items()}
+        states = {view.name: made.get(view.effort) for view in every.VIEWS}
         said = count_of(shown.runs, "run") if shown.runs else "no run"
         fitting = "; the model is being fitted anew" if shown.pending else ""
-        told = {"views": states, "goal": goal_of(shown), "said": f"{said} at work{fitting}", "trouble": shown.trouble}
-        return JSONResponse(told)
+        goal = "" if shown.subject is None else goal_text(shown.subject)
+        return JSONResponse(
+            {"views": states, "goal": goal, "said": f"{said} at work{fitting}", "trouble": shown.trouble}
+        )
 
     async def _view(self, shown: Shown, request: Request) -> Response:
         name = request.path_params["view"]
@@ -152,9 +143,9 @@ class Dashboard:
         if shown.watched is None:
             return PlainTextResponse("the study has not begun yet", 404)
         text = await run_in_threadpool(shown.watched.log, int(request.path_params["trial"]))
-        return (
-            PlainTextResponse("no attempt at this trial was started", 404) if text is None else PlainTextResponse(text)
-        )
+        if text is None:
+            return PlainTextResponse("no attempt at this trial was started", 404)
+        return PlainTextResponse(text)
 
     async def _stop(self, shown: Shown, request: Request) -> Response:
         """What ``trimtuner stop`` does; only for a form that one of our own pages has sent."""

@@ -5,20 +5,14 @@ from __future__ import annotations
 import secrets
 import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from trimtuner.errors import InputError
 from trimtuner.jobs.studies import JobStudy
-
-if TYPE_CHECKING:
-    from starlette.applications import Starlette
-
-    from trimtuner.commands.dashboard.app import Dashboard
 
 DEFAULT_PORT = 8080
 
@@ -31,24 +25,16 @@ class Listening:
     port: int | None
     token: str | None
     further_names: Sequence[str] = ()
+    may_stop: bool = False  # whether the page has a button that asks a study to start no more trials
 
 
 def new_token() -> str:
-    """What nobody guesses."""
+    """A new token, which nobody guesses."""
     return secrets.token_urlsafe(24)
 
 
 def serve(paths: Sequence[Path], at: Listening) -> None:
     """Serve until interrupted; an address that others can reach demands a token."""
-    _serve(paths, at, lambda dashboard: dashboard.app())
-
-
-def serve_with_stop(paths: Sequence[Path], at: Listening) -> None:
-    """The same, with a button that asks a study to start no more trials."""
-    _serve(paths, at, lambda dashboard: dashboard.app_that_may_stop())
-
-
-def _serve(paths: Sequence[Path], at: Listening, app_of: Callable[[Dashboard], Starlette]) -> None:
     try:
         import uvicorn
 
@@ -72,7 +58,8 @@ def _serve(paths: Sequence[Path], at: Listening, app_of: Callable[[Dashboard], S
             print("anybody who has this address with its token can read these studies; it is not encrypted", flush=True)
         elif at.token is None:
             print("without a token, all users and programs of this machine can read these studies", flush=True)
-        config = uvicorn.Config(app_of(dashboard), log_level="warning", access_log=False, server_header=False)
+        app = dashboard.app_that_may_stop() if at.may_stop else dashboard.app()
+        config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
         # The server passes the signal on when it has ended; the worker is to be ended after it.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:

@@ -8,9 +8,14 @@ from html import escape
 from trimtuner.commands.dashboard.renderer import Shown
 from trimtuner.errors import TrimTunerError
 from trimtuner.records import Status
-from trimtuner.views.catalogue import VIEWS
-from trimtuner.views.document import navigation, section
+from trimtuner.views import every
+from trimtuner.views.document import navigation, page, section
 from trimtuner.views.words import usd
+
+_HEAD = (
+    '<link rel="icon" href="data:,"><link rel="stylesheet" href="/static/style.css">'
+    '<script src="/static/page.js" defer></script><script src="/static/live.js" defer></script>'
+)
 
 
 def home_page(studies: Sequence[Shown]) -> str:
@@ -19,7 +24,7 @@ def home_page(studies: Sequence[Shown]) -> str:
         '<header class="top"><h1>Studies</h1><p class="sub" id="state" role="status"></p></header>'
         f'<main id="studies">{studies_table(studies)}</main>'
     )
-    return _page("Studies", body)
+    return page("Studies", _HEAD, body)
 
 
 def studies_table(studies: Sequence[Shown]) -> str:
@@ -32,13 +37,13 @@ def studies_table(studies: Sequence[Shown]) -> str:
 def study_page(shown: Shown, number: int, back: str, stop: str) -> str:
     """One study: a place for each view, filled as they are made."""
     words = escape(shown.trouble or "being read")
-    sections = "".join(section(view, f'<p class="stale">{words}</p>') for view in VIEWS)
+    sections = "".join(section(view, f'<p class="stale">{words}</p>') for view in every.VIEWS)
     body = (
         f'<header class="top"><p class="sub">{back}</p><h1>{escape(shown.name)}</h1>'
         '<p class="sub" id="goal"></p><p class="sub" id="state" role="status">connecting</p>'
-        f'{stop}{navigation(VIEWS)}</header><main id="study" data-number="{number:d}">{sections}</main>'
+        f'{stop}{navigation()}</header><main id="study" data-number="{number:d}">{sections}</main>'
     )
-    return _page(shown.name, body)
+    return page(shown.name, _HEAD, body)
 
 
 def stop_form(number: int, form_token: str) -> str:
@@ -51,8 +56,10 @@ def stop_form(number: int, form_token: str) -> str:
 
 
 def _line(number: int, shown: Shown) -> str:
-    now = _status(shown)
-    cells = ["-", "-", "-", "not begun"] if now is None else _counts(now)
+    try:
+        cells = ["-", "-", "-", "not begun"] if shown.watched is None else _counts(shown.watched.record.status())
+    except TrimTunerError:
+        cells = ["-", "-", "-", "not begun"]
     told = "".join(f"<td>{escape(cell)}</td>" for cell in (*cells, str(shown.path)))
     return f'<tr><td><a href="/study/{number:d}">{escape(shown.name)}</a></td>{told}</tr>'
 
@@ -61,20 +68,3 @@ def _counts(now: Status) -> list[str]:
     budget = "none" if now.budget is None else usd(now.budget)
     ended = f"{now.succeeded + now.failed:,} ({now.failed:,} failed)" if now.failed else f"{now.succeeded:,}"
     return [usd(now.spent), budget, ended, str(now.open)]
-
-
-def _status(shown: Shown) -> Status | None:
-    try:
-        return None if shown.watched is None else shown.watched.view.status()
-    except TrimTunerError:
-        return None
-
-
-def _page(title: str, body: str) -> str:
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<title>{escape(title)} - trimtuner</title><link rel="icon" href="data:,">'
-        '<link rel="stylesheet" href="/static/style.css"><script src="/static/page.js" defer></script>'
-        f'<script src="/static/live.js" defer></script></head><body>{body}</body></html>'
-    )

@@ -6,20 +6,19 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 
 from trimtuner.errors import TrimTunerError
 from trimtuner.jobs.studies import JobStudy
-from trimtuner.jobs.subjects import Watched
 from trimtuner.models.gaussian_process import GaussianProcess
 from trimtuner.state import StudyState
-from trimtuner.views.catalogue import EFFORTS, VIEWS, Effort
-from trimtuner.views.document import goal_text
-from trimtuner.views.markup import sentences
+from trimtuner.views import every
+from trimtuner.views.blocks import EFFORTS, Effort, html_of
 from trimtuner.views.words import words_instead
 
 # After its work it rests so many times as long, so that a study that runs on this machine is not slowed.
@@ -51,7 +50,7 @@ class Shown:
     name: str
     path: Path
     of: JobStudy
-    watched: Watched | None = None  # None: it has not begun, or cannot be read
+    watched: JobStudy | None = None  # None: it has not begun, or cannot be read
     trouble: str = ""  # why there is nothing to watch
     runs: int = 0  # at work
     subject: StudyState | None = None  # of the facts that were rendered last
@@ -59,10 +58,6 @@ class Shown:
     pending: dict[Effort, Future[Rendered]] = field(default_factory=dict)
     rests_until: dict[Effort, float] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def rests(self, effort: Effort) -> bool:
-        """Whether it was rendered so lately that it must wait."""
-        return time.monotonic() < self.rests_until.get(effort, 0.0)
 
 
 class Renderer:
@@ -85,20 +80,20 @@ class Renderer:
     def refresh(self, shown: Shown) -> None:
         """Take what is done, and see to what has changed."""
         with shown.lock:
-            version = _version_of(shown)
+            version, watched = _version_of(shown), shown.watched
             self._collect(shown)
-            if version is None or shown.watched is None:
+            if version is None or watched is None:
                 return
-            shown.runs = shown.watched.runs()
+            shown.runs = watched.runs()
             for effort in EFFORTS:
                 # Facts also say who is at work, of which the record's version says nothing.
                 state = f"{version}, {shown.runs} runs" if effort == "facts" else str(version)
                 last = shown.rendered.get(effort)
-                is_new = last is None or last.state != state
-                if not is_new or effort in shown.pending or shown.rests(effort):
+                is_old = last is not None and last.state == state
+                if is_old or effort in shown.pending or time.monotonic() < shown.rests_until.get(effort, 0.0):
                     continue
                 if effort == "facts":
-                    _take(shown, effort, _facts(shown, shown.watched, state))
+                    _take(shown, effort, _rendered(partial(_read, shown, watched), effort, state))
                 else:
                     shown.pending[effort] = self._pool.submit(render, str(shown.path), effort, state)
 
@@ -107,47 +102,41 @@ class Renderer:
             if not future.done():
                 continue
             del shown.pending[effort]
-            fault = None if future.cancelled() else future.exception()
-            if future.cancelled() or fault is not None:
+            if future.cancelled() or future.exception() is not None:
                 # A worker that was killed, say for want of memory, is replaced; what it was asked is asked again.
                 self._pool = _new_pool()
                 _take(shown, effort, Rendered(_NO_STATE, _instead(effort, _WORKER_LOST), _PAUSE_AT_MOST))
-                continue
-            _take(shown, effort, future.result())
+            else:
+                _take(shown, effort, future.result())
 
 
 def render(path: str, effort: Effort, state: str) -> Rendered:
     """In the worker: all views of one effort, as the record stands."""
+    return _rendered(lambda: _patient(_watched(path).judged_state()), effort, state)
+
+
+def _rendered(read: Callable[[], StudyState], effort: Effort, state: str) -> Rendered:
     begin = time.monotonic()
     try:
-        html = _html(_patient(_watched(path).subject()), effort)
+        html = _html(read(), effort)
     except Exception as error:
         html, state = _instead(effort, words_instead(error)), _NO_STATE
     return Rendered(state, html, time.monotonic() - begin)
 
 
-def _facts(shown: Shown, watched: Watched, state: str) -> Rendered:
-    begin = time.monotonic()
-    try:
-        shown.subject = watched.subject()
-        html = _html(shown.subject, "facts")
-    except Exception as error:
-        html, state = _instead("facts", words_instead(error)), _NO_STATE
-    return Rendered(state, html, time.monotonic() - begin)
+def _read(shown: Shown, watched: JobStudy) -> StudyState:
+    """The study as it stands by now, which is kept to be asked about."""
+    shown.subject = watched.judged_state()
+    return shown.subject
 
 
 def _instead(effort: Effort, words: str) -> dict[str, str]:
     """The same words in the place of every view of that effort."""
-    return {view.name: sentences(words) for view in VIEWS if view.effort == effort}
-
-
-def goal_of(shown: Shown) -> str:
-    """What the study seeks, in one line."""
-    return "" if shown.subject is None else goal_text(shown.subject)
+    return {view.name: html_of([words]) for view in every.VIEWS if view.effort == effort}
 
 
 def _html(subject: StudyState, effort: Effort) -> dict[str, str]:
-    return {view.name: view.html(subject) for view in VIEWS if view.effort == effort}
+    return {view.name: view.html(subject) for view in every.VIEWS if view.effort == effort}
 
 
 def _take(shown: Shown, effort: Effort, done: Rendered) -> None:
@@ -164,16 +153,16 @@ def _patient(subject: StudyState) -> StudyState:
 
 
 @cache
-def _watched(path: str) -> Watched:
-    return Watched(JobStudy.at(Path(path)))
+def _watched(path: str) -> JobStudy:
+    return JobStudy.at(Path(path))
 
 
 def _version_of(shown: Shown) -> int | None:
     """The version of the record, by one small query; nothing where there is no record yet."""
     try:
         if shown.watched is None:
-            shown.watched = Watched(shown.of)
-        version = shown.watched.view.version()
+            shown.watched = JobStudy(shown.of.job)  # opened anew
+        version = shown.watched.record.version()
         shown.trouble = ""
         return version
     except TrimTunerError as error:

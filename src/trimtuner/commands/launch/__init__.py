@@ -1,1 +1,1 @@
-"""What launches the recommendation elsewhere: one module for each format, one table of them in ``formats``."""
+"""What launches the recommendation elsewhere: a function from ``Plan`` to text for each format, in ``formats``."""

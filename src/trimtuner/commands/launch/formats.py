@@ -7,15 +7,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtuner.commands.launch.bash import bash_text
 from trimtuner.commands.launch.kubernetes import kubernetes_text
-from trimtuner.commands.launch.plan import Plan, plan_of
+from trimtuner.commands.launch.plan import Plan
 from trimtuner.commands.launch.sagemaker import sagemaker_text
 from trimtuner.commands.launch.skypilot import skypilot_text
-from trimtuner.commands.look import Look
+from trimtuner.commands.launch.writing import STRICT, demand_line, export_line, start_line
 from trimtuner.errors import InputError, nearest
 from trimtuner.files import FOR_USER, write_new
-from trimtuner.tuning.recommendation import Recommendation
+
+
+def bash_text(plan: Plan) -> str:
+    """A script for a machine that one has: the same folder, variables and command as the trials had."""
+    lines = ["#!/usr/bin/env bash", *(f"# {line}" for line in plan.story), STRICT]
+    lines.append(f"cd -- {shlex.quote(str(plan.working_directory))}")
+    lines += [export_line(name, value) for name, value in plan.environment.items()]
+    lines += [demand_line(name) for name in plan.secrets]
+    return "\n".join([*lines, start_line(plan.command), ""])
 
 
 @dataclass(frozen=True)
@@ -34,19 +41,14 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
-def launch_text(look: Look, recommendation: Recommendation, form: str) -> str:
+def launch_text(plan: Plan, form: str) -> str:
     """What launches the recommendation, in that format."""
-    return _format_named(form).text(plan_of(look, recommendation))
-
-
-def write_launch(look: Look, recommendation: Recommendation, form: str, output: Path) -> str:
-    """Write what launches the recommendation, never over a file that is there; the command that takes the file."""
-    text = launch_text(look, recommendation, form)
-    write_new(output, text, FOR_USER)
-    return f"{FORMATS[form].launcher}{shlex.quote(str(output))}"
-
-
-def _format_named(form: str) -> Format:
     if form not in FORMATS:
         raise InputError(f"--format {form!r} is none of {', '.join(FORMATS)}{nearest(form, FORMATS)}")
-    return FORMATS[form]
+    return FORMATS[form].text(plan)
+
+
+def write_launch(plan: Plan, form: str, output: Path) -> str:
+    """Write what launches the recommendation, never over a file that is there; the command that takes the file."""
+    write_new(output, launch_text(plan, form), FOR_USER)
+    return f"{FORMATS[form].launcher}{shlex.quote(str(output))}"

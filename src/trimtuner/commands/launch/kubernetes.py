@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trimtuner.commands.launch.plan import Plan
-from trimtuner.commands.launch.yaml_text import Tree, yaml_text
+from trimtuner.commands.launch.writing import Tree, yaml_text
 
 IMAGE = "<an image with the code and data of the job in its working directory>"
 
@@ -47,35 +47,29 @@ def _job(plan: Plan) -> dict[str, Tree]:
 
 
 def _container(plan: Plan) -> dict[str, Tree]:
-    container: dict[str, Tree] = {"name": "train", "image": IMAGE, "command": [literal(word) for word in plan.command]}
+    command = [literal(word) for word in plan.command]
     variables = {**plan.environment, **_names_of_all(plan)}
     env: list[Tree] = [{"name": name, "value": literal(value)} for name, value in variables.items()]
     env += [
         {"name": name, "valueFrom": {"secretKeyRef": {"name": f"{plan.name}-secrets", "key": name}}}
         for name in plan.secrets
     ]
-    container["env"] = env
+    container: dict[str, Tree] = {"name": "train", "image": IMAGE, "command": command, "env": env}
     resources = _resources(plan)
-    if resources:
-        container["resources"] = resources
-    return container
+    return {**container, "resources": resources} if resources else container
 
 
 def _resources(plan: Plan) -> dict[str, Tree]:
     machines = plan.machines
     if machines is None:
-        return {} if plan.memory_bytes is None else _of_memory(plan.memory_bytes)
+        amount: dict[str, Tree] = {} if plan.memory_bytes is None else {"memory": f"{plan.memory_bytes / _MIB:.0f}Mi"}
+        return {"requests": amount, "limits": {**amount}} if amount else {}
     usable = 1.0 if plan.home is None else _USABLE
     memory = machines.memory_gib * 1024
     limits: dict[str, Tree] = {"cpu": str(machines.vcpus), "memory": f"{memory:.0f}Mi"}
     requests: dict[str, Tree] = {"cpu": f"{machines.vcpus * 1000 * usable:.0f}m", "memory": f"{memory * usable:.0f}Mi"}
     gpus: dict[str, Tree] = {"nvidia.com/gpu": str(machines.gpus)} if machines.gpus else {}
     return {"requests": {**requests, **gpus}, "limits": {**limits, **gpus}}
-
-
-def _of_memory(memory_bytes: int) -> dict[str, Tree]:
-    amount = {"memory": f"{memory_bytes / _MIB:.0f}Mi"}
-    return {"requests": amount, "limits": {**amount}}
 
 
 def _names_of_all(plan: Plan) -> dict[str, str]:

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtuner.commands.look import Look
 from trimtuner.engines.aws.settings import AwsSettings
 from trimtuner.engines.protocol import Launch, Machines
 from trimtuner.jobs.commands import written
+from trimtuner.jobs.job import Job
+from trimtuner.jobs.studies import JobStudy
 from trimtuner.problem.catalog import DEFAULT_REGIONS
 from trimtuner.problem.history import Trial
 from trimtuner.problem.problem import TIME
@@ -61,17 +62,17 @@ class Plan:
 
     @property
     def vm_count(self) -> int:
-        """How many workers."""
+        """How many machines the command runs on."""
         return 1 if self.machines is None else self.machines.count
 
 
-def plan_of(look: Look, recommendation: Recommendation) -> Plan:
-    """The launch of a recommendation: as its trial would be started, with a deadline that it can keep."""
-    trial = Trial(look.history.next_number, recommendation.config, recommendation.fraction)
-    launch = look.of.launch(look.view.id, trial, 1)
+def plan_of(of: JobStudy, recommendation: Recommendation, number: int) -> Plan:
+    """The launch of a recommendation: as the trial of that number would be started, with a deadline it can keep."""
+    trial = Trial(number, recommendation.config, recommendation.fraction)
+    launch = of.launch(of.job.name, trial, 1)
     chosen = {name: value for name, value in recommendation.config.items() if name not in MACHINE_PARAMETERS}
     return Plan(
-        study=look.of.job.name,
+        study=of.job.name,
         command=launch.command,
         working_directory=launch.working_directory.absolute(),
         environment=launch.environment,
@@ -80,11 +81,17 @@ def plan_of(look: Look, recommendation: Recommendation) -> Plan:
         deadline_seconds=_deadline(launch, recommendation),
         memory_bytes=launch.memory_bytes,
         machines=launch.machines,
-        home=_home(look, recommendation),
-        expected=_expected(recommendation),
+        home=_home(of.job, recommendation),
+        expected={name: estimate(name, one) for name, one in recommendation.estimates.items()},
         is_measured=recommendation.is_measured,
-        story=tuple(_story(look, recommendation, launch.machines)),
+        story=tuple(_story(of.job, recommendation, launch.machines)),
     )
+
+
+def size_words(rented: Machines) -> str:
+    """How large one of the machines is."""
+    gpus = f", {rented.gpus} GPUs" if rented.gpus else ""
+    return f"{rented.vcpus} vCPUs, {rented.memory_gib:g} GiB{gpus}"
 
 
 def one_line(text: str) -> str:
@@ -98,46 +105,35 @@ def _deadline(launch: Launch, recommendation: Recommendation) -> int:
     return math.ceil(max(launch.limit, 0.0 if expected is None else expected.high))
 
 
-def _home(look: Look, recommendation: Recommendation) -> Home | None:
-    """Where the trials ran on AWS; otherwise where the catalogue has the machines from."""
-    settings, vm = look.of.job.engine.settings, look.of.job.vm_of(recommendation.config)
+def _home(job: Job, recommendation: Recommendation) -> Home | None:
+    """Where the trials ran on AWS; otherwise where the catalog has the machines from."""
+    settings, vm = job.engine.settings, job.vm_of(recommendation.config)
     if vm is None:
         return None
     quoted = vm.quote.region or None if vm.quote else None
     if isinstance(settings, AwsSettings):
         return Home("aws", settings.region or quoted)
-    if vm.quote is None or vm.quote.provider not in DEFAULT_REGIONS:
-        return None
-    return Home(vm.quote.provider, quoted)
+    return Home(vm.quote.provider, quoted) if vm.quote and vm.quote.provider in DEFAULT_REGIONS else None
 
 
-def _story(look: Look, recommendation: Recommendation, rented: Machines | None) -> list[str]:
+def _story(job: Job, recommendation: Recommendation, rented: Machines | None) -> list[str]:
     kind = "recommendation" if recommendation.is_feasible else "least infeasible configuration (none meets every limit)"
-    lines = [f"The {kind} of the trimtuner study {look.of.job.name}:"]
+    lines = [f"The {kind} of the trimtuner study {job.name}:"]
     lines.append(f"  {configuration(recommendation.config)}, on {share(recommendation.fraction)} of the data")
     lines += _machine_lines(recommendation, rented)
     word = "measured" if recommendation.is_measured else "predicted, the interval holds it in 90 % of cases"
-    risk = "; interruptions are added to time and cost" if _may_be_interrupted(look, recommendation) else ""
-    lines.append(f"What to expect ({word}{risk}), after trials on the engine {look.of.job.engine.type}:")
-    lines += [f"  {name}: {text}" for name, text in _expected(recommendation).items()]
+    is_safe = job.space.interruptions_per_hour(dict(recommendation.config)) == 0
+    risk = "" if is_safe else "; interruptions are added to time and cost"
+    lines.append(f"What to expect ({word}{risk}), after trials on the engine {job.engine.type}:")
+    lines += [f"  {name}: {estimate(name, one)}" for name, one in recommendation.estimates.items()]
     lines += [f"  P({limit}) = {chance:.2f}" for limit, chance in recommendation.feasible.items()]
     return [one_line(line) for line in lines]
-
-
-def _expected(recommendation: Recommendation) -> dict[str, str]:
-    return {name: estimate(name, (one.mean, one.low, one.high)) for name, one in recommendation.estimates.items()}
 
 
 def _machine_lines(recommendation: Recommendation, rented: Machines | None) -> list[str]:
     if rented is None:
         return ["  The job names no machines."]
-    gpus = f", {rented.gpus} GPUs" if rented.gpus else ""
-    size = f"{rented.vcpus} vCPUs, {rented.memory_gib:g} GiB{gpus} each"
-    lines = [f"  machines: {machines(recommendation.config)} ({size})"]
+    lines = [f"  machines: {machines(recommendation.config)} ({size_words(rented)} each)"]
     if rented.helpers:
         lines.append(f"  beside them, not launched by this file: {', '.join(rented.helpers)}")
     return lines
-
-
-def _may_be_interrupted(look: Look, recommendation: Recommendation) -> bool:
-    return look.study.problem.space.interruptions_per_hour(dict(recommendation.config)) > 0

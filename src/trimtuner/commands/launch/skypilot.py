@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from trimtuner.commands.launch.plan import Plan
-from trimtuner.commands.launch.shell import STRICT, start_line
-from trimtuner.commands.launch.yaml_text import Tree, quoted, yaml_text
+from trimtuner.commands.launch.writing import STRICT, Tree, quoted, start_line, yaml_text
 from trimtuner.jobs.job import GIB
 
 # The command starts on the first machine and finds the others, as it does under trimtuner's own engines.
@@ -16,7 +15,7 @@ _HEAD_ONLY = (
 
 
 def skypilot_text(plan: Plan) -> str:
-    """The task."""
+    """The task, as YAML: resources, variables, secrets by name, and the command."""
     task: dict[str, Tree] = {"name": plan.name, "workdir": str(plan.working_directory), "num_nodes": plan.vm_count}
     resources = _resources(plan)
     if resources:
@@ -33,8 +32,7 @@ def skypilot_text(plan: Plan) -> str:
 def _resources(plan: Plan) -> dict[str, Tree]:
     machines = plan.machines
     if machines is None:
-        memory = {} if plan.memory_bytes is None else {"memory": _at_least(plan.memory_bytes / GIB)}
-        return {**memory}
+        return {} if plan.memory_bytes is None else {"memory": _at_least(plan.memory_bytes / GIB)}
     if plan.home is not None:
         place = plan.home.provider if plan.home.region is None else f"{plan.home.provider}/{plan.home.region}"
         return {"infra": place, "instance_type": machines.vm_type, "use_spot": plan.is_spot}

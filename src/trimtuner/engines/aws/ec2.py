@@ -122,7 +122,7 @@ class Ec2:
         return {str(one["InstanceId"]): str(one["CurrentState"]["Name"]) for one in answer["TerminatingInstances"]}
 
     def tag(self, ids: Sequence[str], tags: Mapping[str, str]) -> None:
-        """Add tags to machines."""
+        """Add tags to machines, beside those that they have."""
         self._ask("ec2", "create_tags", {"Resources": list(ids), "Tags": as_tags(tags)})
 
     def spot_ends(self, requests: Iterable[str]) -> dict[str, tuple[str, float]]:

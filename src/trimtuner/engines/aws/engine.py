@@ -18,21 +18,20 @@ from pathlib import Path
 from trimtuner.engines.aws import naming
 from trimtuner.engines.aws.background import begin
 from trimtuner.engines.aws.ec2 import Ec2, Instance, usual_region
-from trimtuner.engines.aws.fleet import Fleet
-from trimtuner.engines.aws.flight import READY, Flight
+from trimtuner.engines.aws.fleet import Fleet, Watch
 from trimtuner.engines.aws.keys import Keys, read_login_key
 from trimtuner.engines.aws.machine import Login
-from trimtuner.engines.aws.naming import Name
-from trimtuner.engines.aws.order import Order
-from trimtuner.engines.aws.pace import Pace
-from trimtuner.engines.aws.pilot import Pilot, Task
+from trimtuner.engines.aws.naming import AttemptName
+from trimtuner.engines.aws.order import RentalOrder
+from trimtuner.engines.aws.pace import Pace, Troubles
+from trimtuner.engines.aws.remote_command import READY, RemoteCommand
+from trimtuner.engines.aws.remote_run import RemoteRun
 from trimtuner.engines.aws.renting import ELSEWHERE, Renting
 from trimtuner.engines.aws.settings import AwsSettings
-from trimtuner.engines.aws.troubles import Troubles
-from trimtuner.engines.aws.watch import Watch
-from trimtuner.engines.minding.environment import check_launch, check_secrets, record_of
-from trimtuner.engines.minding.mirror import Mirror, Mirrors
 from trimtuner.engines.protocol import AttemptState, EngineTrouble, Found, Launch, Machines
+from trimtuner.engines.supervising.environment import check_launch, check_secrets, record_of
+from trimtuner.engines.supervising.files import attempt_name
+from trimtuner.engines.supervising.mirror import Mirror, Mirrors
 from trimtuner.errors import InputError
 
 _RENTED_IN = "region.json"  # where its machines are; a job file may name another region by now
@@ -46,113 +45,103 @@ class AwsEngine:
     def __init__(self, folder: Path, secret: bytes, settings: AwsSettings, pace: Pace | None = None) -> None:
         self._folder, self._settings, self._pace = folder.resolve(), settings, pace or Pace()
         self._mirrors = Mirrors(secret)
-        self._regions: dict[str, tuple[Ec2, Watch]] = {}
-        self._pilots: dict[str, tuple[Pilot, Future[None]]] = {}
+        self._watches: dict[str, Watch] = {}  # by region
+        self._runs: dict[str, tuple[RemoteRun, Future[None]]] = {}
         self._lock = threading.Lock()
 
     def start(self, launch: Launch) -> str:
         """Begin to look after the attempt, unless somebody does; renting goes on in the background."""
         check_launch(launch)
-        mirror = self._mirror(launch.study, launch.trial, launch.attempt)
+        mirror = self._mirrors.at(self._folder / launch.study / attempt_name(launch.trial, launch.attempt))
         if mirror.noted(_MACHINES) is None:
             check_secrets(launch)
-            self._write_down(launch, mirror, _known(self._settings.region or usual_region()))
+            self._write_down(launch, mirror, self._home())
         region = str((mirror.noted(_RENTED_IN) or {})["region"])
-        name = Name(region, launch.study, launch.trial, launch.attempt)
+        name = AttemptName(region, launch.study, launch.trial, launch.attempt)
         if mirror.end() is None:
-            self._pilot(name)
+            self._run(name)
         return name.handle
 
     def take_over(self, launch: Launch, handle: str) -> str:
         """By the tags of its machines, which are the same from everywhere."""
-        name = Name.of_handle(handle)
-        mirror = self._mirror(name.study, name.trial, name.attempt)
+        name, mirror = self._at(handle)
         if mirror.noted(_MACHINES) is None:
             mirror.note(ELSEWHERE, {})  # first of all, or it could be taken for one that was never launched
             self._write_down(launch, mirror, name.region)
         if mirror.end() is None:
-            self._pilot(name)
+            self._run(name)
         return name.handle
 
     def poll(self, handle: str) -> AttemptState:
         """How it goes; an EngineTrouble while something is in the way, which is then tried again by itself."""
-        name = Name.of_handle(handle)
-        mirror = self._mirror(name.study, name.trial, name.attempt)
+        name, mirror = self._at(handle)
         state = _since_launch(mirror)
         if state.end is not None:
             return state
         if mirror.noted(_MACHINES) is None:
             raise EngineTrouble(f"{handle!r} was not started from here; start it again to take it over")
-        pilot = self._pilot(name)
-        if pilot.troubles.text:
-            raise EngineTrouble(pilot.troubles.text)
+        run = self._run(name)
+        if run.troubles.text:
+            raise EngineTrouble(run.troubles.text)
         return state
 
     def stop(self, handle: str) -> None:
         """End it, and return when its machines are confirmed to be gone."""
-        name = Name.of_handle(handle)
-        mirror = self._mirror(name.study, name.trial, name.attempt)
-        if mirror.end() is not None:
-            self._clear_leftovers(name)
+        name, mirror = self._at(handle)
+        if mirror.end() is not None:  # then nothing should be left of it; make sure of that
+            begin(self._fleet(name).clear_away(lambda _: True, math.inf)).result(self._pace.stopped_within)
             return
         mirror.ask_to_stop()
-        pilot, deadline = self._pilot(name), time.monotonic() + self._pace.stopped_within
-        begin(_try_again(pilot)).result()
+        run, deadline = self._run(name), time.monotonic() + self._pace.stopped_within
+        begin(run.try_again()).result()
         while mirror.end() is None:
-            if pilot.troubles.text or time.monotonic() > deadline:
-                words = pilot.troubles.text or "its machines are not gone yet"
+            if run.troubles.text or time.monotonic() > deadline:
+                words = run.troubles.text or "its machines are not gone yet"
                 raise EngineTrouble(f"the end of {handle!r} is not confirmed; stop it again ({words})")
             time.sleep(_GLANCE_SECONDS)
 
     def find(self, study: str | None = None) -> list[Found]:
         """What carries our tags and is not gone, in every region we may look into; and what waits for machines."""
-        found = {one.handle: one for one in self._waiting(study)}
-        for region in self._where_to_look():
+        found = dict.fromkeys(self._waiting(study), False)
+        for region in self._settings.look_in or self._watch(self._home()).ec2.regions():
             for one in self._seen_in(region, study):
                 name = _name_of(one, region)
                 if name is not None and not one.is_gone:
-                    is_running = one.is_alive or (name.handle in found and found[name.handle].is_running)
-                    found[name.handle] = Found(name.study, name.trial, name.attempt, name.handle, is_running)
-        return list(found.values())
+                    found[name] = found.get(name, False) or one.is_alive
+        return [
+            Found(name.study, name.trial, name.attempt, name.handle, is_running) for name, is_running in found.items()
+        ]
 
-    def _waiting(self, study: str | None) -> Iterator[Found]:
+    def forget(self, handle: str) -> None:
+        """Nothing is held but memory: an end is told only when the machines are gone."""
+        with self._lock:
+            self._runs.pop(handle, None)
+
+    def _waiting(self, study: str | None) -> Iterator[AttemptName]:
         """What was started from here and has not ended: none of its machines need be there yet."""
         for path in sorted(self._folder.glob(f"{study or '*'}/*/{_RENTED_IN}")):
             mirror = self._mirrors.at(path.parent)
             region, launch = mirror.noted(_RENTED_IN), _launch_in(mirror)
             if region is not None and launch is not None and mirror.end() is None:
-                name = Name(str(region["region"]), launch.study, launch.trial, launch.attempt)
-                yield Found(name.study, name.trial, name.attempt, name.handle, is_running=False)
-
-    def forget(self, handle: str) -> None:
-        """Nothing is held but memory: an end is told only when the machines are gone."""
-        with self._lock:
-            self._pilots.pop(handle, None)
-
-    def _clear_leftovers(self, name: Name) -> None:
-        """Of an attempt whose end is told nothing should be left; make sure of it."""
-        ec2, watch = self._region(name.region)
-        fleet = Fleet(name, ec2, watch, self._pace, self._settings.billed_at_least)
-        begin(fleet.clear_away(lambda _: True, math.inf)).result(self._pace.stopped_within)
-
-    def _where_to_look(self) -> list[str]:
-        home = self._settings.region or usual_region()
-        if self._settings.look_in:
-            return list(self._settings.look_in)
-        return self._region(_known(home))[0].regions()
+                yield AttemptName(str(region["region"]), launch.study, launch.trial, launch.attempt)
 
     def _seen_in(self, region: str, study: str | None) -> list[Instance]:
-        tags = {naming.STUDY: ["*" if study is None else study]}
         try:
-            return self._region(region)[0].instances(tags)
+            return self._watch(region).ec2.instances({naming.STUDY: ["*" if study is None else study]})
         except EngineTrouble as trouble:
             raise EngineTrouble(
                 f"region {region} cannot be looked into, so something may still run there ({trouble}); "
                 "name the regions that you use under engine.look_in"
             ) from None
 
+    def _home(self) -> str:
+        region = self._settings.region or usual_region()
+        if region is None:
+            raise InputError("no AWS region is set; write engine.region in the job file, or set AWS_DEFAULT_REGION")
+        return region
+
     def _write_down(self, launch: Launch, mirror: Mirror, region: str) -> None:
-        """All that a pilot needs, whoever begins it."""
+        """All that a run needs, whoever begins it."""
         machines = launch.machines
         if machines is None:
             raise InputError("the aws engine rents machines, and the job names none; add a section 'cloud' to it")
@@ -162,51 +151,42 @@ class AwsEngine:
         mirror.note(_RENTED_IN, {"region": region})
         mirror.note(_MACHINES, asdict(machines))
 
-    def _mirror(self, study: str, trial: int, attempt: int) -> Mirror:
-        return self._mirrors.at(self._folder / study / f"{trial:d}-{attempt:d}")
+    def _at(self, handle: str) -> tuple[AttemptName, Mirror]:
+        name = AttemptName.of_handle(handle)
+        return name, self._mirrors.at(self._folder / name.study / name.short)
 
-    def _region(self, region: str) -> tuple[Ec2, Watch]:
+    def _watch(self, region: str) -> Watch:
         with self._lock:
-            if region not in self._regions:
-                ec2 = Ec2(region)
-                self._regions[region] = (ec2, Watch(ec2, self._pace))
-            return self._regions[region]
+            if region not in self._watches:
+                self._watches[region] = Watch(Ec2(region), self._pace)
+            return self._watches[region]
 
-    def _pilot(self, name: Name) -> Pilot:
+    def _fleet(self, name: AttemptName) -> Fleet:
+        return Fleet(name, self._watch(name.region), self._pace, self._settings.billed_at_least)
+
+    def _run(self, name: AttemptName) -> RemoteRun:
         """Who looks after the attempt in this process; begun now if nobody does."""
-        ec2, watch = self._region(name.region)
+        fleet = self._fleet(name)
         with self._lock:
-            pilot, flying = self._pilots.get(name.handle, (None, None))
-            if pilot is None or flying is None or flying.done():
-                pilot = self._new_pilot(name, ec2, watch)
-                self._pilots[name.handle] = (pilot, begin(pilot.fly()))
-            return pilot
+            run, running = self._runs.get(name.handle, (None, None))
+            if run is None or running is None or running.done():
+                run = self._new_run(name, fleet)
+                self._runs[name.handle] = (run, begin(run.see_through()))
+            return run
 
-    def _new_pilot(self, name: Name, ec2: Ec2, watch: Watch) -> Pilot:
-        mirror = self._mirror(name.study, name.trial, name.attempt)
-        fleet = Fleet(name, ec2, watch, self._pace, self._settings.billed_at_least)
-        troubles = Troubles(self._pace, ec2.renew)
-        return Pilot(mirror, fleet, self._task(name, mirror, fleet, troubles), troubles, self._pace)
-
-    def _task(self, name: Name, mirror: Mirror, fleet: Fleet, troubles: Troubles) -> Task | None:
-        launch = _launch_in(mirror)
+    def _new_run(self, name: AttemptName, fleet: Fleet) -> RemoteRun:
+        _, mirror = self._at(name.handle)
+        troubles, launch, settings = Troubles(self._pace, fleet.ec2.renew), _launch_in(mirror), self._settings
         if launch is None or launch.machines is None:
-            return None
-        settings, keys = self._settings, Keys(self._folder)
+            return RemoteRun(mirror, fleet, None, troubles, self._pace)
+        keys = Keys(self._folder)
         login = keys.for_login(name.study)
         authorized = login.public if settings.key_file is None else None
-        order = Order(name, launch.machines, settings, keys.of_host(name.handle), authorized, launch.limit)
+        order = RentalOrder(name, launch.machines, settings, keys.of_host(name.handle), authorized, launch.limit)
         key = login.imported() if settings.key_file is None else read_login_key(settings.key_file)
         how = Login(settings.user, key, settings.ssh_config, self._pace.connect)
-        renting = Renting(order, fleet, mirror, self._pace)
-        flight = Flight(launch, order, how, fleet, mirror, self._pace, troubles.bear)
-        return Task(renting, flight)
-
-
-async def _try_again(pilot: Pilot) -> None:
-    """What was in the way may be so no longer."""
-    pilot.troubles.bear(None)
-    pilot.wake()
+        command = RemoteCommand(launch, order, how, fleet, mirror, self._pace, troubles.bear)
+        return RemoteRun(mirror, fleet, (Renting(order, fleet, mirror, self._pace), command), troubles, self._pace)
 
 
 def _launch_in(mirror: Mirror) -> Launch | None:
@@ -214,6 +194,7 @@ def _launch_in(mirror: Mirror) -> Launch | None:
     record, machines = mirror.launch(), mirror.noted(_MACHINES)
     if record is None or machines is None:
         return None
+    told = json.loads(json.dumps(machines))
     return Launch(
         study=record["study"],
         trial=record["trial"],
@@ -226,13 +207,8 @@ def _launch_in(mirror: Mirror) -> Launch | None:
         limit=record["limit"],
         memory_bytes=record["memory_bytes"],
         metrics_file=record["metrics_file"],
-        machines=_machines_in(json.dumps(machines)),
+        machines=Machines(**{**told, "helpers": tuple(told["helpers"])}),
     )
-
-
-def _machines_in(text: str) -> Machines:
-    told = json.loads(text)
-    return Machines(**{**told, "helpers": tuple(told["helpers"])})
 
 
 def _since_launch(mirror: Mirror) -> AttemptState:
@@ -241,19 +217,13 @@ def _since_launch(mirror: Mirror) -> AttemptState:
     if ready is None:
         return state
     before = float(str(ready["seconds"]))
-    last = float("inf") if state.end is None else state.end.seconds
+    last = math.inf if state.end is None else state.end.seconds
     reports = tuple(replace(one, seconds=min(one.seconds + before, last)) for one in state.reports)
     return replace(state, reports=reports)
 
 
-def _name_of(one: Instance, region: str) -> Name | None:
+def _name_of(one: Instance, region: str) -> AttemptName | None:
     trial, attempt = one.tags.get(naming.TRIAL, ""), one.tags.get(naming.ATTEMPT, "")
     if not (trial.isdigit() and attempt.isdigit()):
         return None
-    return Name(region, one.tags[naming.STUDY], int(trial), int(attempt))
-
-
-def _known(region: str | None) -> str:
-    if region is None:
-        raise InputError("no AWS region is set; write engine.region in the job file, or set AWS_DEFAULT_REGION")
-    return region
+    return AttemptName(region, one.tags[naming.STUDY], int(trial), int(attempt))

@@ -1,27 +1,82 @@
-"""The machines of one attempt that are there: seen, followed, and cleared away for sure."""
+"""The machines of one attempt: seen, followed, cleared away for sure; and where some are gone, why."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from trimtuner.engines.aws import naming
 from trimtuner.engines.aws.background import in_thread
 from trimtuner.engines.aws.ec2 import Ec2, Instance
-from trimtuner.engines.aws.losses import Over, why_gone
-from trimtuner.engines.aws.naming import Name
+from trimtuner.engines.aws.naming import AttemptName
 from trimtuner.engines.aws.pace import Pace
 from trimtuner.engines.aws.refusals import Credentials, Passing
-from trimtuner.engines.aws.watch import Watch
-from trimtuner.engines.protocol import EngineTrouble
+from trimtuner.engines.protocol import LOST, PREEMPTED, STOPPED, TIMEOUT, UNAVAILABLE, EngineTrouble
+
+_TAKEN = ("Server.SpotInstanceTermination", "Server.SpotInstanceShutdown")
+_REQUEST_TAKEN = ("instance-terminated-by-price", "instance-terminated-no-capacity", "marked-for-termination")
+_BY_ITSELF = "Client.InstanceInitiatedShutdown"
+_NEVER_RAN = ("Server.InsufficientInstanceCapacity", "Client.VolumeLimitExceeded", "Client.InternalError")
+_MOST_VALUES = 200  # of one filter, as EC2 takes it
+
+
+class UnpricedEnd(NamedTuple):
+    """How an attempt ended, before the money is counted."""
+
+    kind: str | None
+    detail: str
+
+
+class Over(Exception):  # noqa: N818  (an ending, not a fault)
+    """The attempt is over; only its machines are to be cleared away."""
+
+    def __init__(self, kind: str | None, detail: str) -> None:
+        super().__init__(detail)
+        self.end = UnpricedEnd(kind, detail)
+
+
+class Watch:
+    """Looks when somebody asks, but not more often than the pace: whoever asks meanwhile shares the next look."""
+
+    def __init__(self, ec2: Ec2, pace: Pace) -> None:
+        self.ec2, self._pace = ec2, pace
+        self._wanted: set[AttemptName] = set()
+        self._next: asyncio.Task[list[Instance]] | None = None
+        self._last = 0.0
+
+    async def instances(self, name: AttemptName) -> list[Instance]:
+        """The machines of the attempt, as they are after this was asked."""
+        self._wanted.add(name)
+        if self._next is None:
+            self._next = asyncio.create_task(self._look_in_time())
+            # Whoever asked may be gone by then; a failure that nobody waits for is nobody's.
+            self._next.add_done_callback(lambda task: task.cancelled() or task.exception())
+        found = await asyncio.shield(self._next)
+        return [one for one in found if name.tags.items() <= one.tags.items()]
+
+    async def _look_in_time(self) -> list[Instance]:
+        await asyncio.sleep(self._last + self._pace.look - time.monotonic())
+        wanted, self._wanted = self._wanted, set()
+        self._next, self._last = None, time.monotonic()
+        return await in_thread(self._look, sorted({one.study for one in wanted}), sorted({one.trial for one in wanted}))
+
+    def _look(self, studies: Sequence[str], trials: Sequence[int]) -> list[Instance]:
+        """By trial too: AWS goes on to show what was terminated for an hour, and a study may have had hundreds."""
+        found: list[Instance] = []
+        for begin in range(0, len(trials), _MOST_VALUES):
+            some = [str(trial) for trial in trials[begin : begin + _MOST_VALUES]]
+            found += self.ec2.instances({naming.STUDY: studies, naming.TRIAL: some})
+        return found
 
 
 class Fleet:
     """What carries the tags of the attempt, whoever rented it."""
 
-    def __init__(self, name: Name, ec2: Ec2, watch: Watch, pace: Pace, billed_at_least: float) -> None:
-        self.name, self.ec2, self._watch, self._pace = name, ec2, watch, pace
+    def __init__(self, name: AttemptName, watch: Watch, pace: Pace, billed_at_least: float) -> None:
+        self.name, self.ec2, self._watch, self._pace = name, watch.ec2, watch, pace
         self._billed_at_least = billed_at_least
         self._known: dict[str, tuple[Instance, float]] = {}  # each as it was last seen, and when
         self._ends: dict[str, float] = {}  # when each was first known to be ended or ending, by AWS's clock
@@ -119,3 +174,24 @@ class Fleet:
     def charged(self, seconds: float) -> float:
         """What AWS charges for so many."""
         return max(seconds, self._billed_at_least, 0.0)
+
+
+def why_gone(machines: Sequence[Instance], spot_codes: Mapping[str, str], now: float, lifetime: float) -> Over:
+    """Why the attempt cannot go on, from those of its machines that are gone."""
+    gone = [one for one in machines if not one.is_alive]
+    if any(naming.STOP in one.tags for one in machines):
+        return Over(STOPPED, "ended on request")
+    for one in gone:
+        code = spot_codes.get(one.spot_request or "", "")
+        if one.reason in _TAKEN or code in _REQUEST_TAKEN:
+            return Over(PREEMPTED, f"the spot machine {one.id} was taken back ({one.reason or code})")
+    for one in gone:
+        if one.reason in _NEVER_RAN:
+            return Over(UNAVAILABLE, f"the machine {one.id} never ran ({one.reason})")
+        if one.reason == _BY_ITSELF and (one.ended or now) >= one.launched + lifetime - 60.0:
+            return Over(TIMEOUT, f"the machine {one.id} ended itself after {lifetime:.0f} s, as it was told to")
+    if not gone:
+        return Over(LOST, "its machines are gone, and no longer to be seen")
+    one = gone[0]
+    how = "shut itself down" if one.reason == _BY_ITSELF else "was terminated, and not by us"
+    return Over(LOST, f"the machine {one.id} {how} ({one.reason or 'no reason given'})")

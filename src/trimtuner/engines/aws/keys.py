@@ -9,6 +9,7 @@ import base64
 import hashlib
 import hmac
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,24 +92,15 @@ def _string(data: bytes) -> bytes:
 def _read_or_make(path: Path) -> bytes:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not path.exists():
-        _make(path)
+        draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(os.urandom(_SECRET_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):  # who is first decides
+            os.link(draft, path)
+        draft.unlink()
     secret = path.read_bytes()
     if len(secret) != _SECRET_BYTES:
         raise InputError(f"{str(path)!r} does not hold the study's secret; remove it to have a new one made")
     return secret
-
-
-def _make(path: Path) -> None:
-    draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        os.write(descriptor, os.urandom(_SECRET_BYTES))
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    try:
-        os.link(draft, path)  # who is first decides
-    except FileExistsError:
-        pass
-    finally:
-        os.unlink(draft)

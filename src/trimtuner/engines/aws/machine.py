@@ -28,7 +28,7 @@ class CommandFailed(Exception):  # noqa: N818
 
 @dataclass(frozen=True)
 class Login:
-    """How we log in."""
+    """As whom we log in to machines, with which key, and how long that may take."""
 
     user: str
     key: asyncssh.SSHKey = field(repr=False)

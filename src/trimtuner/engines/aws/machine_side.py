@@ -1,6 +1,6 @@
 """What a rented machine is asked to do, one word a time: ``python3 machine.pyz VERB PLACE ...``.
 
-The place of an attempt holds ``work``, the copied working directory, and ``attempt``, what its minder writes. Every
+The place of an attempt holds ``work``, the copied working directory, and ``attempt``, what its supervisor writes. Every
 verb may be said again after a lost line: what is done stays done. Secrets come by standard input and go to the
 environment of the command alone. Standard library only, and Python 3.9. Each verb imports what it needs, since an
 archive is compiled anew whenever it is run.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trimtuner.engines.minding.files import Folder
+    from trimtuner.engines.supervising.files import Folder
 
 WORK, ATTEMPT = "work", "attempt"
 _SETUP, _SETUP_LOG, _SETUP_LOCK = "setup.json", "setup.txt", "setup.lock"
@@ -32,7 +32,7 @@ def main() -> None:
 
 def stage(place: Path) -> None:
     """Say how far the attempt is here; of one that has begun, since how many seconds."""
-    from trimtuner.engines.minding.starting import has_begun
+    from trimtuner.engines.supervising.starting import has_begun
 
     folder = _attempt(place, sys.stdin.buffer.read())
     print(*(["begun", _age(folder)] if has_begun(folder) else ["new"]))
@@ -40,7 +40,7 @@ def stage(place: Path) -> None:
 
 def unpack(place: Path) -> None:
     """Make the working directory from the parcel on standard input."""
-    from trimtuner.engines.minding.parcel import unpack as unpack_parcel
+    from trimtuner.engines.supervising.packing import unpack as unpack_parcel
 
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     unpack_parcel(sys.stdin.buffer.read(), place / WORK)
@@ -50,7 +50,7 @@ def setup(place: Path) -> None:
     """Run the command on standard input once in the working directory; print its exit code and last words."""
     import fcntl
 
-    from trimtuner.engines.minding.files import Folder
+    from trimtuner.engines.supervising.files import Folder
 
     told = json.loads(sys.stdin.buffer.read())
     folder = Folder(place, bytes.fromhex(told["key"]))
@@ -64,8 +64,8 @@ def setup(place: Path) -> None:
 
 def start(place: Path) -> None:
     """Begin the command of the launch on standard input, unless it was begun; say since how many seconds."""
-    from trimtuner.engines.minding import files, processes
-    from trimtuner.engines.minding.starting import CannotBegin, begin, has_begun
+    from trimtuner.engines.supervising import files, processes
+    from trimtuner.engines.supervising.starting import CannotBegin, begin, has_begun
 
     told = json.loads(sys.stdin.buffer.read())
     folder = _attempt(place, bytes.fromhex(told["key"]))
@@ -83,18 +83,18 @@ def start(place: Path) -> None:
 
 def follow(place: Path, reports_from: str) -> None:
     """Print what is new, a line each time, until the end."""
-    from trimtuner.engines.minding.follow import follow as news_of
+    from trimtuner.engines.supervising.mirror import follow as news_of
 
     for news in news_of(_attempt(place, sys.stdin.buffer.read()), int(reports_from)):
         sys.stdout.buffer.write(news.as_line())
         sys.stdout.buffer.flush()
 
 
-def mind(folder: Path, *descriptors: str) -> None:
-    """Be the minder of an attempt."""
-    from trimtuner.engines.minding import minder
+def supervise(folder: Path, *descriptors: str) -> None:
+    """Be the supervisor of an attempt."""
+    from trimtuner.engines.supervising import supervisor
 
-    minder.main(folder, *map(int, descriptors))
+    supervisor.main(folder, *map(int, descriptors))
 
 
 _VERBS: dict[str, Callable[..., None]] = {
@@ -103,18 +103,18 @@ _VERBS: dict[str, Callable[..., None]] = {
     "setup": setup,
     "start": start,
     "follow": follow,
-    "mind": mind,
+    "supervise": supervise,
 }
 
 
 def _attempt(place: Path, key: bytes) -> Folder:
-    from trimtuner.engines.minding.files import Folder
+    from trimtuner.engines.supervising.files import Folder
 
     return Folder(place / ATTEMPT, key)
 
 
 def _age(folder: Folder) -> float:
-    from trimtuner.engines.minding import files
+    from trimtuner.engines.supervising import files
 
     begun = folder.get(files.BEGUN)
     return 0.0 if begun is None else time.monotonic() - float(str(begun["monotonic"]))
@@ -123,7 +123,7 @@ def _age(folder: Folder) -> float:
 def _run_setup(place: Path, words: list[str], environment: dict[str, str]) -> int:
     import subprocess
 
-    from trimtuner.engines.minding.starting import handed_on
+    from trimtuner.engines.supervising.starting import handed_on
 
     with open(os.open(place / _SETUP_LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as log:
         try:

@@ -6,6 +6,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+from trimtuner.engines.supervising.files import attempt_name
 from trimtuner.errors import InputError
 
 STUDY, TRIAL, ATTEMPT = "trimtuner:study", "trimtuner:trial", "trimtuner:attempt"
@@ -19,7 +20,7 @@ _HANDLE = re.compile(r"([a-z0-9-]{1,32})/([A-Za-z0-9._-]{1,128})/(\d{1,9})-(\d{1
 
 
 @dataclass(frozen=True)
-class Name:
+class AttemptName:
     """An attempt, and the region that its machines are in."""
 
     region: str
@@ -28,7 +29,7 @@ class Name:
     attempt: int
 
     @classmethod
-    def of_handle(cls, handle: str) -> Name:
+    def of_handle(cls, handle: str) -> AttemptName:
         """The attempt that a handle names, on whichever machine it was given out."""
         match = _HANDLE.fullmatch(handle)
         if match is None or ".." in match[2]:
@@ -42,8 +43,8 @@ class Name:
 
     @property
     def short(self) -> str:
-        """Trial and attempt."""
-        return f"{self.trial:d}-{self.attempt:d}"
+        """Trial and attempt, as folders and people name it."""
+        return attempt_name(self.trial, self.attempt)
 
     @property
     def tags(self) -> dict[str, str]:

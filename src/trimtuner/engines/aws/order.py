@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass, field
 
 from trimtuner.engines.aws import naming
 from trimtuner.engines.aws.ec2 import as_tags
 from trimtuner.engines.aws.keys import KeyPair
-from trimtuner.engines.aws.naming import Name
+from trimtuner.engines.aws.naming import AttemptName
 from trimtuner.engines.aws.settings import AwsSettings
-from trimtuner.engines.aws.userdata import user_data
 from trimtuner.engines.protocol import Machines
 
 _MINUTE = 60.0
@@ -27,10 +27,10 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Order:
+class RentalOrder:
     """The machines of an attempt."""
 
-    name: Name
+    name: AttemptName
     machines: Machines
     settings: AwsSettings
     host: KeyPair
@@ -54,7 +54,9 @@ class Order:
         return max(int((self.lifetime - age) // _MINUTE), 1)
 
     def request(self, group: Group, number: int, image: str, root_device: str | None) -> dict[str, object]:
-        """RunInstances."""
+        """What EC2 is asked for, in the words of its RunInstances, to rent a group in a round."""
+        settings, profile = self.settings, self.settings.instance_profile
+        ebs = {"VolumeSize": settings.disk_gib, "VolumeType": "gp3", "DeleteOnTermination": True}
         request: dict[str, object] = {
             "ImageId": image,
             "InstanceType": group.vm_type,
@@ -65,35 +67,39 @@ class Order:
             "InstanceInitiatedShutdownBehavior": "terminate",
             "MetadataOptions": {"HttpTokens": "required", "HttpEndpoint": "enabled"},
             "TagSpecifications": self._tag_specifications(group, number),
+            "KeyName": settings.key_name,
+            "SecurityGroupIds": list(settings.security_groups) or None,
+            "SubnetId": settings.subnet,
+            "IamInstanceProfile": None if profile is None else {"Name": profile},
+            "BlockDeviceMappings": None if root_device is None else [{"DeviceName": root_device, "Ebs": ebs}],
+            "InstanceMarketOptions": self._spot() if group.is_spot else None,
         }
-        return {**request, **self._from_settings(root_device), **self._market(group)}
+        return {name: value for name, value in request.items() if value is not None}
 
-    def _from_settings(self, root_device: str | None) -> dict[str, object]:
-        settings = self.settings
-        request: dict[str, object] = {}
-        if settings.key_name is not None:
-            request["KeyName"] = settings.key_name
-        if settings.security_groups:
-            request["SecurityGroupIds"] = list(settings.security_groups)
-        if settings.subnet is not None:
-            request["SubnetId"] = settings.subnet
-        if settings.instance_profile is not None:
-            request["IamInstanceProfile"] = {"Name": settings.instance_profile}
-        if root_device is not None:
-            disk = {"VolumeSize": settings.disk_gib, "VolumeType": "gp3", "DeleteOnTermination": True}
-            request["BlockDeviceMappings"] = [{"DeviceName": root_device, "Ebs": disk}]
-        return request
-
-    def _market(self, group: Group) -> dict[str, object]:
-        if not group.is_spot:
-            return {}
+    def _spot(self) -> dict[str, object]:
         options = {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"}
         if self.machines.price_per_hour is not None:
             options["MaxPrice"] = f"{self.machines.price_per_hour:.6f}"  # no more than was reserved
-        return {"InstanceMarketOptions": {"MarketType": "spot", "SpotOptions": options}}
+        return {"MarketType": "spot", "SpotOptions": options}
 
     def _tag_specifications(self, group: Group, number: int) -> list[dict[str, object]]:
         shown = f"trimtuner {self.name.study} {self.name.short}"
         more = {"Name": shown, naming.GROUP: group.name, naming.ROUND: str(number), naming.HOST_KEY: self.host.public}
         kinds = ["instance", "volume", "network-interface", *(["spot-instances-request"] if group.is_spot else [])]
         return [{"ResourceType": kind, "Tags": as_tags({**self.name.tags, **more})} for kind in kinds]
+
+
+def user_data(host: KeyPair, authorized: str | None, minutes: int) -> str:
+    """What a machine is told at its birth, as a cloud-config: whom to let in, how to be known, when to end itself.
+
+    JSON is YAML. The timer ends the machine even if nobody ever logs in.
+    """
+    told: dict[str, object] = {
+        "ssh_deletekeys": True,
+        "ssh_genkeytypes": [],  # no host key but ours
+        "ssh_keys": {"ed25519_private": host.private, "ed25519_public": host.public},
+        "runcmd": [["shutdown", "-P", f"+{minutes:d}"]],
+    }
+    if authorized is not None:
+        told["ssh_authorized_keys"] = [authorized]
+    return "#cloud-config\n" + json.dumps(told, indent=1) + "\n"

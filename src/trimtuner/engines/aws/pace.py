@@ -1,10 +1,13 @@
-"""How often is looked, and how long is waited."""
+"""How often is looked, how long is waited, and what is in the way meanwhile."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from trimtuner.engines.minding.follow import BEAT_SECONDS
+from trimtuner.engines.aws.refusals import Credentials, Passing
+from trimtuner.engines.protocol import EngineTrouble
+from trimtuner.engines.supervising.mirror import BEAT_SECONDS
 
 
 @dataclass(frozen=True)
@@ -23,3 +26,24 @@ class Pace:
     def pause_after(self, failures: int) -> float:
         """How long to wait after so many failures in a row."""
         return float(min(self.pause * 2.0 ** min(failures - 1, 30), self.longest_pause))
+
+
+class Troubles:
+    """The last trouble with an attempt, for whoever polls it, until something works again."""
+
+    def __init__(self, pace: Pace, renew: Callable[[], None]) -> None:
+        self.text = ""
+        self._pace, self._renew, self._failures = pace, renew, 0
+
+    def bear(self, trouble: EngineTrouble | None) -> float:
+        """Remember trouble, or that there is none; how long to wait."""
+        if trouble is None:
+            self.text, self._failures = "", 0
+            return 0.0
+        self._failures += 1
+        if isinstance(trouble, Credentials):
+            self._renew()
+        # What passes by itself is worth a word only when it stays.
+        if not (isinstance(trouble, Passing) and self._failures == 1):
+            self.text = str(trouble)
+        return self._pace.pause_after(self._failures)

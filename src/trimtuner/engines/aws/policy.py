@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from trimtuner.engines.aws import naming
@@ -22,41 +23,25 @@ def policy(settings: AwsSettings, *, uses_spot: bool) -> dict[str, object]:
 
 def _statements(settings: AwsSettings, uses_spot: bool) -> list[Statement]:
     where = settings.region or "*"
-    rented = [*_RENTED, *(["spot-instances-request"] if uses_spot else [])]
-    statements: list[Statement] = [
-        {"Sid": "Look", "Effect": "Allow", "Action": _looks(settings, uses_spot), "Resource": "*"},
-        {
-            "Sid": "RentWhatIsTagged",
-            "Effect": "Allow",
-            "Action": "ec2:RunInstances",
-            "Resource": [_resource(kind, where) for kind in rented],
-            "Condition": _TO_BE_OURS,
-        },
-        {
-            "Sid": "RentWithTheseThings",
-            "Effect": "Allow",
-            "Action": "ec2:RunInstances",
-            "Resource": [_resource(kind, where) for kind in _USED],
-        },
-        {
-            "Sid": "TagAtBirth",
-            "Effect": "Allow",
-            "Action": "ec2:CreateTags",
-            "Resource": [_resource(kind, where) for kind in rented],
-            "Condition": {"StringEquals": {"ec2:CreateAction": "RunInstances"}},
-        },
-        {
-            "Sid": "EndAndMarkWhatIsOurs",
-            "Effect": "Allow",
-            "Action": ["ec2:TerminateInstances", "ec2:CreateTags"],
-            "Resource": "arn:aws:ec2:*:*:instance/*",  # reap looks into every region
-            "Condition": _OURS,
-        },
+    rented = [_resource(kind, where) for kind in (*_RENTED, *(["spot-instances-request"] if uses_spot else []))]
+    used = [_resource(kind, where) for kind in _USED]
+    at_birth = {"StringEquals": {"ec2:CreateAction": "RunInstances"}}
+    ours = _resource("instance", "*")  # reap looks into every region
+    statements = [
+        _allow("Look", _looks(settings, uses_spot), "*"),
+        _allow("RentWhatIsTagged", "ec2:RunInstances", rented, _TO_BE_OURS),
+        _allow("RentWithTheseThings", "ec2:RunInstances", used),
+        _allow("TagAtBirth", "ec2:CreateTags", rented, at_birth),
+        _allow("EndAndMarkWhatIsOurs", ["ec2:TerminateInstances", "ec2:CreateTags"], ours, _OURS),
     ]
     if settings.instance_profile is not None:
-        statements.append(_pass_role(settings.instance_profile))
+        # The role of a profile usually has its name; where it has another, that is the one to write here.
+        role = f"arn:aws:iam::*:role/{settings.instance_profile}"
+        to_ec2 = {"StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}}
+        statements.append(_allow("GiveTheRoleOfTheProfile", "iam:PassRole", role, to_ec2))
     if settings.image is None:
-        statements.append(_newest_image(where))
+        newest = f"arn:aws:ssm:{where}::parameter/aws/service/ami-amazon-linux-latest/*"
+        statements.append(_allow("FindTheNewestImage", "ssm:GetParameter", newest))
     return statements
 
 
@@ -71,24 +56,9 @@ def _looks(settings: AwsSettings, uses_spot: bool) -> list[str]:
     return [action for action, is_wanted in wanted.items() if is_wanted]
 
 
-def _pass_role(profile: str) -> Statement:
-    """The role of a profile usually has its name; where it has another, that is the one to write here."""
-    return {
-        "Sid": "GiveTheRoleOfTheProfile",
-        "Effect": "Allow",
-        "Action": "iam:PassRole",
-        "Resource": f"arn:aws:iam::*:role/{profile}",
-        "Condition": {"StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}},
-    }
-
-
-def _newest_image(where: str) -> Statement:
-    return {
-        "Sid": "FindTheNewestImage",
-        "Effect": "Allow",
-        "Action": "ssm:GetParameter",
-        "Resource": f"arn:aws:ssm:{where}::parameter/aws/service/ami-amazon-linux-latest/*",
-    }
+def _allow(name: str, action: object, resource: object, condition: Mapping[str, object] | None = None) -> Statement:
+    statement: Statement = {"Sid": name, "Effect": "Allow", "Action": action, "Resource": resource}
+    return statement if condition is None else {**statement, "Condition": condition}
 
 
 def _resource(kind: str, where: str) -> str:

@@ -65,7 +65,8 @@ def explain(error: ClientError | BotoCoreError) -> Refused | EngineTrouble:
         return Refused(words)
     if code in _CREDENTIALS:
         return Credentials(f"AWS refuses our credentials ({words}); renew them, and all goes on by itself")
-    if code in _PASSING or code == _SEEN_BEFORE or code.startswith(_NOT_YET_KNOWN) or _status(error) >= 500:
+    status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    if code in _PASSING or code == _SEEN_BEFORE or code.startswith(_NOT_YET_KNOWN) or status >= 500:
         return Passing(f"AWS does not answer as it should ({words}); it is asked again")
     return EngineTrouble(f"AWS refuses: {words}; 'trimtuner doctor JOB' says what is missing")
 
@@ -73,10 +74,6 @@ def explain(error: ClientError | BotoCoreError) -> Refused | EngineTrouble:
 def code_of(error: ClientError) -> str:
     """AWS's own word for it."""
     return str(error.response.get("Error", {}).get("Code", ""))
-
-
-def _status(error: ClientError) -> int:
-    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
 
 
 def _shortened(text: str) -> str:

@@ -14,13 +14,12 @@ from operator import eq
 
 from trimtuner.engines.aws.background import in_thread
 from trimtuner.engines.aws.ec2 import Instance
-from trimtuner.engines.aws.fleet import Fleet
-from trimtuner.engines.aws.losses import Over
-from trimtuner.engines.aws.order import Group, Order
+from trimtuner.engines.aws.fleet import Fleet, Over
+from trimtuner.engines.aws.order import Group, RentalOrder
 from trimtuner.engines.aws.pace import Pace
 from trimtuner.engines.aws.refusals import Passing, Refused
-from trimtuner.engines.minding.mirror import Mirror
 from trimtuner.engines.protocol import LOST, UNAVAILABLE, EngineTrouble
+from trimtuner.engines.supervising.mirror import Mirror
 
 ELSEWHERE = "elsewhere.json"  # another machine launched it, and this one must not
 _REFUSED, _CLEARED = "refused-{}.json", "cleared-{}.json"  # of a round: AWS's words; what it cost all the same
@@ -30,7 +29,7 @@ _ASKED, _RENTED = "asked-{}-{}.json", "rented-{}-{}.json"  # of a round and a gr
 class Renting:
     """Rents what the order says."""
 
-    def __init__(self, order: Order, fleet: Fleet, mirror: Mirror, pace: Pace) -> None:
+    def __init__(self, order: RentalOrder, fleet: Fleet, mirror: Mirror, pace: Pace) -> None:
         self._order, self._fleet, self._mirror, self._pace = order, fleet, mirror, pace
         self._launching: asyncio.Task[None] | None = None
         self._denied: set[tuple[int, str]] = set()  # launches that had no effect for sure

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import sys
 import time
@@ -10,27 +9,26 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from trimtuner.engines.minding import fence, files, processes
-from trimtuner.engines.minding.attempt import Attempt
-from trimtuner.engines.minding.environment import (
+from trimtuner.engines.protocol import AttemptState, EngineTrouble, Found, Launch
+from trimtuner.engines.supervising import fence, files, processes
+from trimtuner.engines.supervising.attempt import WatchedAttempt
+from trimtuner.engines.supervising.environment import (
     check_launch,
     check_secrets,
     least_used_cores,
     record_of,
     secrets_and_tags,
 )
-from trimtuner.engines.minding.fence import Whose
-from trimtuner.engines.minding.files import Folder
-from trimtuner.engines.minding.minder import GRACE_SECONDS
-from trimtuner.engines.minding.processes import Tagged
-from trimtuner.engines.minding.starting import CannotBegin, begin, has_begun
-from trimtuner.engines.protocol import AttemptState, EngineTrouble, Found, Launch
+from trimtuner.engines.supervising.fence import FencedAttempt
+from trimtuner.engines.supervising.files import Folder
+from trimtuner.engines.supervising.processes import TaggedProcess
+from trimtuner.engines.supervising.starting import CannotBegin, begin, has_begun
+from trimtuner.engines.supervising.supervisor import GRACE_SECONDS
 from trimtuner.errors import InputError
 
-_PATIENCE_WITH_MINDER_SECONDS = GRACE_SECONDS + 5.0
+_PATIENCE_WITH_SUPERVISOR_SECONDS = GRACE_SECONDS + 5.0
 _PATIENCE_WITH_KERNEL_SECONDS = 5.0
 _LOOK_SECONDS = 0.02
-_NAME = re.compile(r"[0-9]{1,9}-[0-9]{1,9}")  # of an attempt's folder
 
 
 class LocalEngine:
@@ -44,11 +42,17 @@ class LocalEngine:
         if sys.platform != "linux":
             raise InputError(f"the local engine watches processes as only Linux shows them; this is {sys.platform!r}")
         self._secret, self._folders = secret, tuple(folder.resolve() for folder in folders)
-        self._attempts: dict[str, Attempt] = {}
+        self._attempts: dict[str, WatchedAttempt] = {}
 
     def start(self, launch: Launch) -> str:
-        """Start the attempt, unless it was started already, or may have been and somebody removed its files."""
+        """Start the attempt, unless it was started already, or may have been and somebody removed its files.
+
+        One that may have run is looked for among all that runs here: another driver may have another folder.
+        """
         check_launch(launch)
+        elsewhere = self._where_it_runs(launch) if launch.may_have_run else None
+        if elsewhere is not None:
+            return elsewhere
         attempt = self._attempt(str(_folder_of(launch)))
         folder = attempt.folder
         before = time.monotonic()
@@ -71,25 +75,31 @@ class LocalEngine:
         return str(folder) if self._attempt(str(folder)).launch() is not None else handle
 
     def poll(self, handle: str) -> AttemptState:
-        """How it goes; what it finds without a minder it kills, and tells as lost once that is confirmed."""
+        """How it goes; what it finds without a supervisor it kills, and tells as lost once that is confirmed."""
         return self._attempt(handle).state()
 
     def stop(self, handle: str) -> None:
         """End it with everything it started, and return when that is confirmed."""
         attempt = self._attempt(handle)
         if attempt.end() is None:
-            _ask_to_end(attempt)
-        if not _becomes_true(lambda: _is_confirmed(attempt), _PATIENCE_WITH_KERNEL_SECONDS):
+            with suppress(OSError):  # a folder beyond use; a signal does as well
+                attempt.folder.ask_to_stop()
+            _signal_supervisor(attempt, signal.SIGTERM)
+            if not _becomes_true(lambda: attempt.state().end is not None, _PATIENCE_WITH_SUPERVISOR_SECONDS):
+                _signal_supervisor(attempt, signal.SIGKILL)  # it hangs; its command is then killed by its tags
+        if not _becomes_true(
+            lambda: attempt.state().end is not None and not attempt.kill_rest(), _PATIENCE_WITH_KERNEL_SECONDS
+        ):
             raise EngineTrouble(f"the end of {handle!r} is not confirmed; look for its processes, then stop it again")
 
     def find(self, study: str | None = None) -> list[Found]:
         """Attempts in the folders, and others that run here."""
-        running: dict[str, list[Tagged]] = {}
+        running: dict[str, list[TaggedProcess]] = {}
         for tagged in processes.tagged_processes():
             running.setdefault(tagged.folder, []).append(tagged)
-        held = {whose.folder: whose for whose in fence.held_attempts()}
+        held = {fenced.folder: fenced for fenced in fence.held_attempts()}
         found = {attempt.handle: attempt for attempt in self._find_in_folders(running, held.keys())}
-        alive: list[Whose | Tagged] = [*held.values(), *(tagged for tagged, *_ in running.values())]
+        alive: list[FencedAttempt | TaggedProcess] = [*held.values(), *(tagged for tagged, *_ in running.values())]
         for one in alive:
             found.setdefault(one.folder, Found(one.study, one.trial, one.attempt, one.folder, is_running=True))
         return [attempt for attempt in found.values() if study is None or attempt.study == study]
@@ -98,26 +108,34 @@ class LocalEngine:
         """Only what was seen of it; its folder stays, for whoever wants to read the log."""
         self._attempts.pop(handle, None)
 
-    def _attempt(self, handle: str) -> Attempt:
-        """By its folder, whose name is made of its numbers."""
+    def _where_it_runs(self, launch: Launch) -> str | None:
+        """The folder for which it runs on this machine; tags can be forged, but not the launch that is sealed there."""
+        tags = (launch.study, launch.trial, launch.attempt)
+        for one in self.find(launch.study):
+            if one.is_running and (one.study, one.trial, one.attempt) == tags:
+                sealed = self._attempt(one.handle).launch()
+                if sealed is not None and (sealed["study"], sealed["trial"], sealed["attempt"]) == tags:
+                    return one.handle
+        return None
+
+    def _attempt(self, handle: str) -> WatchedAttempt:
         if handle not in self._attempts:
-            self._attempts[handle] = Attempt(files.folder_at(Path(handle), self._secret))
+            self._attempts[handle] = WatchedAttempt(files.folder_at(Path(handle), self._secret))
         return self._attempts[handle]
 
-    def _find_in_folders(self, running: Mapping[str, list[Tagged]], held: Collection[str]) -> Iterator[Found]:
+    def _find_in_folders(self, running: Mapping[str, list[TaggedProcess]], held: Collection[str]) -> Iterator[Found]:
         for path in sorted(path for folder in self._folders for path in folder.glob(f"*/{files.LAUNCH}")):
-            if not _NAME.fullmatch(path.parent.name):
-                continue
             attempt, handle = self._attempt(str(path.parent)), str(path.parent)
             launch = attempt.launch()
             if launch is not None:  # else it is of another record
-                is_more = handle in held or _has_more_than_minder(attempt, running.get(handle, []))
-                is_running = attempt.is_under_way() or is_more
+                begun = attempt.begun()  # by a supervisor that may have written down the end and be about to leave
+                others = [one for one in running.get(handle, []) if begun is None or one.process.pid != begun["pid"]]
+                is_running = attempt.is_under_way() or handle in held or bool(others)
                 yield Found(launch["study"], launch["trial"], launch["attempt"], handle, is_running)
 
 
 def _folder_of(launch: Launch) -> Path:
-    return launch.folder.resolve() / f"{launch.trial:d}-{launch.attempt:d}"
+    return launch.folder.resolve() / files.attempt_name(launch.trial, launch.attempt)
 
 
 def _record_and_start(launch: Launch, folder: Folder, lock: int) -> None:
@@ -130,28 +148,10 @@ def _record_and_start(launch: Launch, folder: Folder, lock: int) -> None:
         raise EngineTrouble(str(reason)) from None
 
 
-def _ask_to_end(attempt: Attempt) -> None:
-    with suppress(OSError):  # a folder beyond use; a signal does as well
-        attempt.folder.ask_to_stop()
-    _signal_minder(attempt, signal.SIGTERM)
-    if not _becomes_true(lambda: attempt.state().end is not None, _PATIENCE_WITH_MINDER_SECONDS):
-        _signal_minder(attempt, signal.SIGKILL)  # it hangs; what it minded is then killed by its tags
-
-
-def _is_confirmed(attempt: Attempt) -> bool:
-    return attempt.state().end is not None and not attempt.kill_rest()
-
-
-def _signal_minder(attempt: Attempt, number: signal.Signals) -> None:
-    minder = attempt.minder()
-    if minder is not None:
-        processes.send(minder, number)
-
-
-def _has_more_than_minder(attempt: Attempt, tagged: list[Tagged]) -> bool:
-    """Whether there is more than a minder that has written down the end and is about to leave."""
-    begun = attempt.begun()
-    return any(begun is None or one.process.pid != begun["pid"] for one in tagged)
+def _signal_supervisor(attempt: WatchedAttempt, number: signal.Signals) -> None:
+    supervisor = attempt.supervisor()
+    if supervisor is not None:
+        processes.send(supervisor, number)
 
 
 def _becomes_true(is_true: Callable[[], bool], within_seconds: float) -> bool:

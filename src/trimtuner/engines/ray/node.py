@@ -1,4 +1,4 @@
-"""What runs on the nodes, as Ray tasks: an attempt under its minder, news of it to the keeper."""
+"""What runs on the nodes, as Ray tasks: an attempt under its supervisor, news of it to the actor."""
 
 from __future__ import annotations
 
@@ -17,56 +17,56 @@ from typing import cast
 import ray
 from ray.exceptions import RayError
 
-from trimtuner.engines.minding import files, processes
-from trimtuner.engines.minding.attempt import Attempt
-from trimtuner.engines.minding.files import Folder
-from trimtuner.engines.minding.follow import News, follow
-from trimtuner.engines.minding.parcel import unpack
-from trimtuner.engines.minding.starting import begin
 from trimtuner.engines.ray.orders import Handle, Key, Work
+from trimtuner.engines.supervising import files, processes
+from trimtuner.engines.supervising.attempt import WatchedAttempt
+from trimtuner.engines.supervising.files import Folder
+from trimtuner.engines.supervising.mirror import News, follow
+from trimtuner.engines.supervising.packing import unpack
+from trimtuner.engines.supervising.starting import begin
 
-_ENDED_AFTER_STOP_SECONDS = 75.0  # after a restart of the node, silence alone tells that a minder is gone
+_ENDED_AFTER_STOP_SECONDS = 75.0  # after a restart of the node, silence alone tells that a supervisor is gone
 _UNUSED_FOR_SECONDS = 7 * 24 * 3600.0
 _LOOK_SECONDS = 0.05
 _RESCUE_LOCK = "rescue.lock"
 
 
-def run(keeper: Handle, key: Key) -> None:
-    """Run the attempt, unless the keeper wants it no more, and tell the keeper all of it."""
+def run(actor: Handle, key: Key) -> None:
+    """Run the attempt, unless the actor wants it no more, and tell the actor all of it."""
     node = ray.get_runtime_context().get_node_id()
-    work = cast("Work | None", ray.get(keeper.begin.remote(key, node)))
+    work = cast("Work | None", ray.get(actor.begin.remote(key, node)))
     if work is None:
         return
     folder = Folder(_folder(work["place"]), work["key"])
     folder.path.mkdir(mode=0o700, parents=True)
-    # Held by this process alone: when it dies, or its node with it, the minder notices and ends the command.
+    # Held by this process alone: when it dies, or its node with it, the supervisor notices and ends the command.
     lifeline, held = os.pipe()
     try:
         _begin(work, folder, lifeline)
-        hand_on(keeper, key, folder)
+        hand_on(actor, key, folder)
     finally:
         os.close(held)
 
 
-def follow_up(keeper: Handle, key: Key, place: str, seal_key: bytes) -> None:
-    """Tell the keeper the rest of an attempt whose task died on this node; its minder ends it."""
-    hand_on(keeper, key, Folder(_folder(place), seal_key))
+def follow_up(actor: Handle, key: Key, place: str, seal_key: bytes) -> None:
+    """Tell the actor the rest of an attempt whose task died on this node; its supervisor ends it."""
+    hand_on(actor, key, Folder(_folder(place), seal_key))
 
 
-def hand_on(keeper: Handle, key: Key, folder: Folder) -> None:
-    """Tell the keeper what is new until the end, and clear away when it has heard all."""
-    threading.Thread(target=_stop_when_asked, args=(keeper, key, folder), daemon=True).start()
+def hand_on(actor: Handle, key: Key, folder: Folder) -> None:
+    """Tell the actor what is new until the end, and clear away when it has heard all."""
+    threading.Thread(target=_stop_when_asked, args=(actor, key, folder), daemon=True).start()
     for news in follow(folder, 0):
         try:
-            ray.get(keeper.tell.remote(key, tuple(news)))
+            ray.get(actor.tell.remote(key, tuple(news)))
         except RayError:
-            _ask_to_end(folder)  # without a keeper nobody would learn of the end; what is here, a driver may fetch
+            _ask_to_end(folder)  # without an actor nobody would learn of the end; what is here, a driver may fetch
             return
     shutil.rmtree(folder.path, ignore_errors=True)
 
 
 def rescue(study: str, key: Key, seal_key: bytes) -> list[News]:
-    """End what runs here of an attempt that has lost its keeper; all that it told, if it was here."""
+    """End what runs here of an attempt that has lost its actor; all that it told, if it was here."""
     places = _folder(f"{escape(place_of(study, key))}-*")
     found = (_rescued_alone(Folder(path, seal_key)) for path in sorted(places.parent.glob(places.name)))
     return [news for news in found if news is not None]
@@ -74,7 +74,7 @@ def rescue(study: str, key: Key, seal_key: bytes) -> list[News]:
 
 def place_of(study: str, key: Key) -> str:
     """How the names of an attempt's folders begin."""
-    return f"{study}-{key[0]:d}-{key[1]:d}"
+    return f"{study}-{files.attempt_name(*key)}"
 
 
 def _begin(work: Work, folder: Folder, lifeline: int) -> None:
@@ -101,16 +101,16 @@ def _unpacked(work: Work) -> Path:
 
 
 def _drop_what_is_unused() -> None:
-    """What was sent long ago, and what attempts left here that lost their keeper with nobody to fetch it."""
+    """What was sent long ago, and what attempts left here that lost their actor with nobody to fetch it."""
     old = [path for path in _private_root().glob("*/*") if time.time() - path.stat().st_mtime > _UNUSED_FOR_SECONDS]
     for path in old:
         if not processes.living_processes_of(str(path)):
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _stop_when_asked(keeper: Handle, key: Key, folder: Folder) -> None:
+def _stop_when_asked(actor: Handle, key: Key, folder: Folder) -> None:
     try:
-        is_asked = bool(ray.get(keeper.stop_asked.remote(key)))
+        is_asked = bool(ray.get(actor.stop_asked.remote(key)))
     except RayError:
         is_asked = True  # nobody is left who could ask
     if is_asked:
@@ -128,16 +128,14 @@ def _rescued_alone(folder: Folder) -> News | None:
         descriptor = os.open(folder.path / _RESCUE_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except FileNotFoundError:
         return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with open(descriptor, "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         return _rescued(folder) if (folder.path / _RESCUE_LOCK).exists() else None
-    finally:
-        os.close(descriptor)
 
 
 def _rescued(folder: Folder) -> News:
     _ask_to_end(folder)
-    attempt, deadline = Attempt(folder), time.monotonic() + _ENDED_AFTER_STOP_SECONDS
+    attempt, deadline = WatchedAttempt(folder), time.monotonic() + _ENDED_AFTER_STOP_SECONDS
     while (end := attempt.settled_end()) is None or attempt.kill_rest():
         if time.monotonic() > deadline:
             raise RuntimeError(f"{str(folder.path)!r} does not end; look for its processes")

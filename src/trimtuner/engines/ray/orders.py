@@ -1,4 +1,4 @@
-"""What driver, keeper and nodes tell each other: plain data."""
+"""What driver, actor and nodes tell each other: plain data."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import NamedTuple, TypeAlias, TypedDict
 import ray
 from ray.actor import ActorHandle
 
-from trimtuner.engines.minding.files import EndRecord, LaunchRecord
 from trimtuner.engines.protocol import Launch
+from trimtuner.engines.supervising.files import EndRecord, LaunchRecord
 
 # Ray knows the class of an actor; who only has its name knows nothing of it.
 Handle: TypeAlias = "ActorHandle[object]"
 Key: TypeAlias = tuple[int, int]  # trial, attempt
 Demand: TypeAlias = dict[str, float]  # of one machine, in Ray's words
 
-ACCEPTED, LEAVING, LACKS_PARCEL = "accepted", "leaving", "lacks parcel"  # what a keeper answers to an order
+ACCEPTED, LEAVING, LACKS_PARCEL = "accepted", "leaving", "lacks parcel"  # what an actor answers to an order
 
 
-class Order(TypedDict):
-    """An attempt, as the driver gives it to the keeper."""
+class AttemptOrder(TypedDict):
+    """An attempt, as the driver gives it to the actor."""
 
     trial: int
     attempt: int
@@ -29,11 +29,11 @@ class Order(TypedDict):
     workers: int
     parcel: str | None  # the digest of the working directory, where that is sent
     wait: float  # seconds for machines that no node offers
-    key: bytes  # with which the minder seals what it tells
+    key: bytes  # with which the supervisor seals what it tells
 
 
 class Work(TypedDict):
-    """An attempt, as the keeper gives it to the node that runs it."""
+    """An attempt, as the actor gives it to the node that runs it."""
 
     record: LaunchRecord
     added: dict[str, str]
@@ -52,7 +52,7 @@ class Position(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What the keeper tells a driver, from its position on."""
+    """What the actor tells a driver, from its position on."""
 
     reports_from: int
     reports: bytes

@@ -1,6 +1,6 @@
 """Ray clusters of our own, each on this machine alone: sets of processes that outlive the driver, so that trials do.
 
-Whoever needs one, driver or keeper, holds a shared lock on its file of users; who leaves and finds nobody else ends it.
+Whoever needs one, driver or actor, holds a shared lock on its file of users; who leaves and finds nobody else ends it.
 Run as a module with the folder of a cluster, it ends that as soon as nobody uses it.
 """
 
@@ -13,7 +13,6 @@ import json
 import os
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -24,9 +23,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from trimtuner.engines.minding import processes
 from trimtuner.engines.protocol import EngineTrouble
 from trimtuner.engines.ray.surroundings import TOKEN_FILE
+from trimtuner.engines.supervising import processes
 
 TAG = "TRIMTUNER_RAY"  # in the environment of every process of a cluster of ours: its folder
 _NOTE, _LOCK = "ray.json", "ray.lock"  # in the folder of trials: where the cluster is; who looks or starts
@@ -36,7 +35,7 @@ _STARTED_WITHIN_SECONDS = 120.0
 _PATIENCE_WITH_USERS_SECONDS = 20.0  # who is about to leave, a process that ends
 
 
-class Cluster(NamedTuple):
+class OwnCluster(NamedTuple):
     """A cluster of our own, on this machine."""
 
     folder: Path
@@ -48,7 +47,7 @@ class Cluster(NamedTuple):
         return self.folder / _USERS
 
 
-def find_own(folder: Path) -> Cluster | None:
+def find_own(folder: Path) -> OwnCluster | None:
     """The running cluster of the folder of trials, held for this process; None when there is none."""
     if not (folder / _NOTE).exists():
         return None
@@ -56,7 +55,7 @@ def find_own(folder: Path) -> Cluster | None:
         return _find_and_hold(folder)
 
 
-def find_or_start_own(folder: Path) -> Cluster:
+def find_or_start_own(folder: Path) -> OwnCluster:
     """The same, started if need be."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _locked(folder):
@@ -71,7 +70,7 @@ def find_or_start_own(folder: Path) -> Cluster:
         return started
 
 
-def use_token_of(cluster: Cluster) -> None:
+def use_token_of(cluster: OwnCluster) -> None:
     """Have this process show the cluster's token."""
     os.environ[TOKEN_FILE] = str(cluster.folder / _TOKEN)
 
@@ -85,8 +84,7 @@ def end_if_unused(folder: Path) -> bool:
     try:
         fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
         while running := _processes_of(folder):
-            for process in running:
-                processes.send(process, signal.SIGKILL)
+            processes.kill(running)
             time.sleep(0.05)
         shutil.rmtree(folder, ignore_errors=True)
     except BlockingIOError:
@@ -111,12 +109,12 @@ def end_soon(users: Path) -> None:
     )
 
 
-def _find_and_hold(folder: Path) -> Cluster | None:
+def _find_and_hold(folder: Path) -> OwnCluster | None:
     try:
         noted = json.loads((folder / _NOTE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    cluster = Cluster(Path(noted["folder"]), noted["address"])
+    cluster = OwnCluster(Path(noted["folder"]), noted["address"])
     if str(cluster.folder) in _held:
         return cluster
     if not cluster.users.exists() or not _is_listening(cluster.address):
@@ -126,7 +124,7 @@ def _find_and_hold(folder: Path) -> Cluster | None:
     return cluster if cluster.users.exists() else None  # whoever was ending it has done so by now
 
 
-def _start() -> Cluster:
+def _start() -> OwnCluster:
     # Short, since the names of sockets below it must not be longer than 107 letters.
     folder = Path(tempfile.mkdtemp(prefix="trimtuner-ray-"))
     (folder / _USERS).touch(mode=0o600)
@@ -146,7 +144,7 @@ def _start() -> Cluster:
     if started.returncode:
         end_if_unused(folder)
         raise EngineTrouble(f"no Ray cluster could be started here: {started.stdout.strip().rpartition(chr(10))[2]}")
-    return Cluster(folder, (folder / _RAYS / "ray_current_cluster").read_text(encoding="ascii").strip())
+    return OwnCluster(folder, (folder / _RAYS / "ray_current_cluster").read_text(encoding="ascii").strip())
 
 
 def _options(folder: Path) -> list[str]:
@@ -165,14 +163,14 @@ def _options(folder: Path) -> list[str]:
 _held: dict[str, int] = {}  # folder of a cluster of ours: the lock that says that this process uses it
 
 
-def _hold(cluster: Cluster) -> None:
+def _hold(cluster: OwnCluster) -> None:
     users = os.open(cluster.users, os.O_RDWR)
     fcntl.flock(users, fcntl.LOCK_SH)
     _held[str(cluster.folder)] = users
     atexit.register(_let_go, cluster)
 
 
-def _let_go(cluster: Cluster) -> None:
+def _let_go(cluster: OwnCluster) -> None:
     os.close(_held.pop(str(cluster.folder)))
     end_if_unused(cluster.folder)
 
@@ -198,21 +196,14 @@ def _is_listening(address: str) -> bool:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with open(os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600), "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
-
-
-def _end_when_unused(folder: Path) -> None:
-    deadline = time.monotonic() + _PATIENCE_WITH_USERS_SECONDS
-    while not end_if_unused(folder) and time.monotonic() < deadline and folder.exists():
-        time.sleep(0.1)
 
 
 if __name__ == "__main__":
     if os.fork():
         os._exit(0)  # Ray ends the children of an actor with it, but does not know of grandchildren
-    _end_when_unused(Path(sys.argv[1]))
+    left, deadline = Path(sys.argv[1]), time.monotonic() + _PATIENCE_WITH_USERS_SECONDS
+    while not end_if_unused(left) and time.monotonic() < deadline and left.exists():
+        time.sleep(0.1)

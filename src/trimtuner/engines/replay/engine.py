@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from trimtuner.engines.minding.environment import check_launch, record_of
-from trimtuner.engines.minding.mirror import Mirror, Mirrors
 from trimtuner.engines.protocol import LOST, STOPPED, TIMEOUT, AttemptState, End, Found, Launch
 from trimtuner.engines.replay.script import Script, ScriptOf
+from trimtuner.engines.supervising.environment import check_launch, record_of
+from trimtuner.engines.supervising.mirror import Mirror, Mirrors
 
 _PLAYED = "played.json"  # the script, the pace, and when it began
 _STOPPED = "stopped.json"  # when
@@ -41,7 +41,7 @@ class ReplayEngine:
         return _state(self._mirrors.at(Path(handle)))
 
     def stop(self, handle: str) -> None:
-        """Play no further."""
+        """Play the attempt no further: it has ended now."""
         mirror = self._mirrors.at(Path(handle))
         if _state(mirror).end is None:
             mirror.note(_STOPPED, {"at": time.time()})
@@ -75,7 +75,8 @@ def _state(mirror: Mirror) -> AttemptState:
     end = min(ends, key=lambda one: one.seconds)
     now = max(time.time() - began, 0.0) * pace
     reached = min(now, end.seconds)
-    reports = tuple(report for report in script.reports if report.seconds <= reached)
+    # What a table measured in a run of its own may have taken longer there: it is said at the end at the latest.
+    reports = tuple(report for report in script.reports if min(report.seconds, script.end.seconds) <= reached)
     return AttemptState(reports, (), end if now >= end.seconds else None)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from trimtuner.engines.protocol import EXIT, End, Launch, Report
+from trimtuner.engines.protocol import End, Launch, Report
 from trimtuner.engines.table import Cell, Table
 from trimtuner.errors import InputError
 from trimtuner.problem.problem import COST, TIME
@@ -23,7 +23,7 @@ class Script:
     end: End
 
     def as_json(self) -> dict[str, object]:
-        """For a file."""
+        """The script in values that a JSON file can hold."""
         return {
             "reports": [{"metrics": {**report.metrics}, "seconds": report.seconds} for report in self.reports],
             "kind": self.end.kind,
@@ -33,7 +33,7 @@ class Script:
 
     @classmethod
     def of_json(cls, found: dict[str, object]) -> Script:
-        """What ``as_json`` wrote."""
+        """The script that ``as_json`` wrote."""
         reports: list[dict[str, object]] = found["reports"]  # type: ignore[assignment]
         seconds = found["seconds"]
         return cls(
@@ -54,13 +54,10 @@ def scripts_of(table: Table) -> ScriptOf:
         if missing:
             raise InputError(f"the table {table.name!r} tells jobs apart by {missing[0]!r}, which is no parameter here")
         configuration = {name: launch.configuration[name] for name in names}
-        cell = table.cell(configuration, launch.fraction)
-        smaller = [one for one in table.space.fractions if one < launch.fraction] if table.space.snapshots else []
-        passed = [(table.cell(configuration, fraction), fraction) for fraction in smaller]
-        reports = [_report(one, fraction) for one, fraction in passed if one.failed is None]
-        if cell.failed is not None:
-            return Script(tuple(reports), End(cell.failed or EXIT, "as the table says", cell.metrics[TIME]))
-        return Script((*reports, _report(cell, launch.fraction)), End(None, "as the table says", cell.metrics[TIME]))
+        cell, passed = table.told(configuration, launch.fraction, launch.snapshots if table.space.snapshots else ())
+        told = passed if cell.failed is not None else {**passed, launch.fraction: cell}
+        reports = tuple(_report(one, fraction) for fraction, one in told.items())
+        return Script(reports, End(cell.failed, "as the table says", cell.metrics[TIME]))
 
     return script_of
 

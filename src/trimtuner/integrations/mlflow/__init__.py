@@ -3,9 +3,9 @@
 from trimtuner.errors import InputError
 
 try:
-    from trimtuner.integrations.mlflow.reading import Found, measurements_from
-    from trimtuner.integrations.mlflow.writing import Logged, Progress, log_progress, log_study
+    from trimtuner.integrations.mlflow.reading import FoundRuns, measurements_from
+    from trimtuner.integrations.mlflow.writing import Logged, TrackedStudy, log_progress, log_study
 except ModuleNotFoundError as error:
     raise InputError(f"MLflow needs {error.name!r}; pip install 'trimtuner[mlflow]'") from None
 
-__all__ = ["Found", "Logged", "Progress", "log_progress", "log_study", "measurements_from"]
+__all__ = ["FoundRuns", "Logged", "TrackedStudy", "log_progress", "log_study", "measurements_from"]

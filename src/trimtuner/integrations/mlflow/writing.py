@@ -18,7 +18,7 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, Run, RunTag
 
 from trimtuner.errors import InputError
-from trimtuner.integrations.mlflow.store import (
+from trimtuner.integrations.mlflow.reading import (
     FAILED,
     FINISHED,
     STUDY_ID_TAG,
@@ -51,7 +51,7 @@ class Logged:
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrackedStudy:
     """What is logged of a study; its id tells studies of the same name apart, and is letters and digits only."""
 
     name: str
@@ -68,13 +68,13 @@ def log_study(study: Study, tracking_uri: str, experiment: str | None = None) ->
     """
     recommendation = study.recommend() if study.history.measurements else None
     id_from_name = hashlib.sha256(study.name.encode()).hexdigest()[:32]
-    return log_progress(Progress(study.name, id_from_name, study.history, recommendation), tracking_uri, experiment)
+    return log_progress(TrackedStudy(study.name, id_from_name, study.history, recommendation), tracking_uri, experiment)
 
 
-def log_progress(progress: Progress, tracking_uri: str, experiment: str | None = None) -> Logged:
+def log_progress(tracked: TrackedStudy, tracking_uri: str, experiment: str | None = None) -> Logged:
     """The same for a study in a record."""
     with opened(tracking_uri) as client:
-        log = _Log(client, experiment_to_write(client, experiment or progress.name), progress)
+        log = _Log(client, experiment_to_write(client, experiment or tracked.name), tracked)
         return log.write()
 
 
@@ -82,25 +82,25 @@ def log_progress(progress: Progress, tracking_uri: str, experiment: str | None =
 class _Log:
     client: MlflowClient
     experiment: str
-    progress: Progress
+    tracked: TrackedStudy
 
     def write(self) -> Logged:
-        outcomes = sorted(self.progress.history.outcomes, key=lambda one: one.trial.number)
-        found = runs_of(self.client, self.experiment, f"tags.`{STUDY_ID_TAG}` = '{self.progress.id}'")
+        outcomes = sorted(self.tracked.history.outcomes, key=lambda one: one.trial.number)
+        found = runs_of(self.client, self.experiment, f"tags.`{STUDY_ID_TAG}` = '{self.tracked.id}'")
         runs = {run.data.tags.get(TRIAL_TAG): run for run in found}
         ended = {number for number, run in runs.items() if run.info.status in (FINISHED, FAILED)}
         for outcome in outcomes:  # before anything is written
             if str(outcome.trial.number) in ended:
                 self._require_same(runs[str(outcome.trial.number)], outcome)
         new = [outcome for outcome in outcomes if str(outcome.trial.number) not in ended]
-        parent = runs.get(None) or self._create(self.progress.name, {}, _now())
+        parent = runs.get(None) or self._create(self.tracked.name, {}, _now())
         for outcome in new:
             self._write_trial(outcome, parent, runs.get(str(outcome.trial.number)))
         self._write_recommendation(parent)
-        return Logged(len(new), len(outcomes) - len(new), len(self.progress.history.pending))
+        return Logged(len(new), len(outcomes) - len(new), len(self.tracked.history.pending))
 
     def _create(self, name: str, tags: Mapping[str, str], start: int) -> Run:
-        own = {STUDY_ID_TAG: self.progress.id, "trimtuner.study": self.progress.name, **tags}
+        own = {STUDY_ID_TAG: self.tracked.id, "trimtuner.study": self.tracked.name, **tags}
         return self.client.create_run(self.experiment, start, own, name)
 
     def _write_trial(self, outcome: Outcome, parent: Run, half_written: Run | None) -> None:
@@ -112,14 +112,14 @@ class _Log:
             "trimtuner.origin": trial.origin,
             "mlflow.parentRunId": parent.info.run_id,
         }
-        run = half_written or self._create(f"{self.progress.name} {trial.number}", tags, start)
+        run = half_written or self._create(f"{self.tracked.name} {trial.number}", tags, start)
         params = [Param(name, text) for name, text in _params(outcome).items()]
         self.client.log_batch(run.info.run_id, _metrics(outcome, run.info.start_time), params)
         self.client.set_terminated(run.info.run_id, FAILED if outcome.failed else FINISHED, end)
 
     def _write_recommendation(self, parent: Run) -> None:
         """Only what is new: MLflow keeps every value of a metric, and writes down when a run was last changed."""
-        best, history = self.progress.recommendation, self.progress.history
+        best, history = self.tracked.recommendation, self.tracked.history
         values = {SPENT: history.spent}
         tags = {}
         if best is not None:
@@ -134,7 +134,7 @@ class _Log:
 
     def _times(self, outcome: Outcome) -> tuple[int, int]:
         """Start and end in milliseconds since 1970; where nobody wrote them down, it ended just now."""
-        attempts = [one for one in self.progress.attempts if one.trial == outcome.trial.number]
+        attempts = [one for one in self.tracked.attempts if one.trial == outcome.trial.number]
         if not attempts or attempts[-1].ended_at is None:
             end = _now()
             return end - _milliseconds(outcome.time or 0.0), end
@@ -145,7 +145,7 @@ class _Log:
         last = {metric.key: metric.value for metric in _metrics(outcome, 0)}
         if run.data.params != _params(outcome) or not _is_same(run.data.metrics, last):
             raise InputError(
-                f"trial {outcome.trial.number} of a study {self.progress.name!r} is there already, and it is another "
+                f"trial {outcome.trial.number} of a study {self.tracked.name!r} is there already, and it is another "
                 f"one (run {run.info.run_id}); give this study another name, or log it to another experiment"
             )
 

@@ -7,8 +7,8 @@ from trimtuner.errors import InputError
 try:
     import optuna
 
-    from trimtuner.integrations.optuna.attributes import fraction_of
     from trimtuner.integrations.optuna.sampler import TrimTunerSampler
+    from trimtuner.integrations.optuna.trials import fraction_of
 except ModuleNotFoundError as error:
     raise InputError(f"the Optuna sampler needs {error.name!r}; pip install 'trimtuner[optuna]'") from None
 

@@ -9,6 +9,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from trimtuner.errors import InputError
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.parameters import Choice, Float, Int, Parameter, Scale
+from trimtuner.problem.values import is_number
 
 _LISTED_AT_MOST = 64  # values of a range with steps; above, it is searched without steps and rounded to them
 _LOG_FROM_RATIO = 8.0  # choices that are numbers and span this factor are taken in logs, as in Space.from_configs
@@ -37,7 +38,7 @@ def value_within(name: str, distribution: BaseDistribution, value: Value) -> Val
     found = value
     is_offered = True
     if isinstance(distribution, IntDistribution | FloatDistribution):
-        is_offered = _is_number(value)
+        is_offered = is_number(value)
         found = _rounded(distribution, value) if is_offered else value
     try:
         is_offered = is_offered and distribution._contains(distribution.to_internal_repr(found))
@@ -86,7 +87,3 @@ def _rounded(distribution: IntDistribution | FloatDistribution, value: Value) ->
     if not _is_stepped(distribution):
         return value
     return _at_step(distribution, round((float(value) - distribution.low) / float(distribution.step or math.inf)))
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,4 +1,5 @@
 """The sampler: chooses a trial's configuration and its share of the data together, when the trial begins."""
+# ruff: noqa: ARG002  (its methods have the parameters that Optuna gives)
 
 from __future__ import annotations
 
@@ -18,42 +19,38 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from trimtuner.errors import InputError, NoAnswer, SearchOver, TrimTunerError
-from trimtuner.integrations.optuna.attributes import (
+from trimtuner.integrations.optuna.distributions import parameter_of, value_at, value_within
+from trimtuner.integrations.optuna.trials import (
     ASKED,
     FRACTION,
     close,
     end_loop,
+    history_of,
+    other_trials,
+    outcome_of,
     refuse_when_over,
+    settled_trials,
     write_choice,
     write_end,
     write_limits,
 )
-from trimtuner.integrations.optuna.distributions import parameter_of, value_at, value_within
-from trimtuner.integrations.optuna.trials import (
-    as_ended,
-    enqueued_parameters,
-    history_of,
-    other_trials,
-    outcome_of,
-    seconds_since_start,
-    settled_trials,
-)
-from trimtuner.integrations.written import read_trial
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Trial
 from trimtuner.problem.parameters import Choice
 from trimtuner.problem.space import Space
+from trimtuner.records.codec import decode_trial
 from trimtuner.study.study import Study
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recommendation import Recommendation
 
+_ENQUEUED = "fixed_params"  # Optuna's system attribute of what the user has chosen for a trial
 _CHEAP_SHARE = 1 / 3  # of the machines, by price, that are tried while nothing is known
-_ONE_AT_A_TIME = threading.Lock()  # threads of study.optimize(n_jobs=...) share a sampler
+_ONE_AT_A_TIME = threading.RLock()  # threads of study.optimize(n_jobs=...) share a sampler
 
 
 @dataclass(frozen=True)
-class _Known:
+class _KnownSpace:
     """What the trials so far say of the space, and a study of it."""
 
     suggested: dict[str, BaseDistribution]
@@ -98,7 +95,7 @@ class TrimTunerSampler(BaseSampler):
         self._metric, self._method, self._seed, self._budget = metric, method, seed, budget
         unknown = {"unknown": Choice([0])}
         self._offer = space or Space(unknown, cloud=cloud, fractions=(1.0,) if fractions is None else fractions)
-        self._known: _Known | None = None
+        self._known: _KnownSpace | None = None
         self._study_on(self._offer, StudyDirection.MINIMIZE)  # wrong words are refused now, not when money is spent
 
     def __getstate__(self) -> dict[str, object]:
@@ -108,15 +105,13 @@ class TrimTunerSampler(BaseSampler):
     def recommendation(self, study: optuna.Study) -> Recommendation:
         """The best configuration as far as is known, with what it is expected to measure on all of the data."""
         best = self.as_study(study).recommend()
-        with _ONE_AT_A_TIME:
-            known = self._read(study.get_trials(deepcopy=False), study.direction)
+        known = self._read(study.get_trials(deepcopy=False), study.direction)
         return best if known is None else replace(best, config=known.rounded(dict(best.config)))
 
     def as_study(self, study: optuna.Study) -> Study:
         """A study of ours with the same history, for its views: ``as_study(study).plot("tradeoff")``."""
         trials = study.get_trials(deepcopy=False)
-        with _ONE_AT_A_TIME:
-            known = self._read(trials, study.direction)
+        known = self._read(trials, study.direction)
         if known is None:
             raise NoAnswer("no trial of this study has ended yet; run at least one")
         ours = self._study_on(known.study.problem.space, study.direction)
@@ -140,29 +135,22 @@ class TrimTunerSampler(BaseSampler):
         else:
             write_choice(study, trial, asked)
 
-    def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:  # noqa: ARG002
+    def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Nothing: all is chosen before the objective begins, and handed out as it suggests."""
         return {}
 
     def sample_relative(
-        self,
-        study: optuna.Study,  # noqa: ARG002
-        trial: FrozenTrial,  # noqa: ARG002
-        search_space: dict[str, BaseDistribution],  # noqa: ARG002
+        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, object]:
-        """Nothing, see above."""
+        """Nothing, as there is no relative search space."""
         return {}
 
     def sample_independent(
-        self,
-        study: optuna.Study,  # noqa: ARG002
-        trial: FrozenTrial,
-        param_name: str,
-        param_distribution: BaseDistribution,
+        self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Value:
         """The value that was chosen; at random for what is not known to be suggested by every trial."""
         refuse_when_over(trial)
-        asked = read_trial(trial.number, trial.system_attrs.get(ASKED))
+        asked = decode_trial(trial.number, trial.system_attrs.get(ASKED))
         if param_name in asked.config:
             return value_within(param_name, param_distribution, asked.config[param_name])
         if self._space is not None and asked.origin != "import":
@@ -181,13 +169,10 @@ class TrimTunerSampler(BaseSampler):
         self, study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
         """Check what was reported, and write how far each limit is kept."""
-        seconds = seconds_since_start(trial)
-        write_end(study, trial, seconds)
+        ended = write_end(study, trial, state, values)
         if state is not TrialState.COMPLETE:
             return
-        ended = as_ended(trial, state, values, seconds)
-        with _ONE_AT_A_TIME:
-            known = self._read([*other_trials(study, trial.number), ended], study.direction)
+        known = self._read([*other_trials(study, trial.number), ended], study.direction)
         if known is None:
             raise InputError(
                 "the trials so far have no parameter in common that could be learnt about; suggest one in every trial, "
@@ -197,16 +182,16 @@ class TrimTunerSampler(BaseSampler):
 
     def _choose(self, trials: Sequence[FrozenTrial], direction: StudyDirection, trial: FrozenTrial) -> Trial:
         known = self._read(trials, direction)
-        enqueued = enqueued_parameters(trial)
+        enqueued = trial.system_attrs.get(_ENQUEUED)
         if enqueued is not None:
             return self._as_enqueued(trial, enqueued, known)
         if known is None:
             return self._first_guess(trial.number, self._study_on(self._offer, direction))
         known.study.history = history_of(known.study.problem, trials, trial.number)
         asked = known.study.ask()
-        return replace(asked, config=known.rounded(asked.configuration))
+        return replace(asked, config=known.rounded(dict(asked.config)))
 
-    def _as_enqueued(self, trial: FrozenTrial, enqueued: dict[str, Value], known: _Known | None) -> Trial:
+    def _as_enqueued(self, trial: FrozenTrial, enqueued: dict[str, Value], known: _KnownSpace | None) -> Trial:
         """On all of the data unless it says otherwise; refused before it runs, if it is outside of a known space."""
         space = self._offer if known is None else known.study.problem.space
         if enqueued.keys() >= set(space.names):
@@ -224,17 +209,18 @@ class TrimTunerSampler(BaseSampler):
         fractions = study.recipe.tested_fractions(study.recipe.narrow(study.problem))
         return Trial(number, config, fractions[0], origin="random")
 
-    def _read(self, trials: Sequence[FrozenTrial], direction: StudyDirection) -> _Known | None:
+    def _read(self, trials: Sequence[FrozenTrial], direction: StudyDirection) -> _KnownSpace | None:
         """What the trials say of the space; nothing while it is unknown. The same object while they say the same."""
         suggested: dict[str, BaseDistribution] = {}
         if self._space is None:
             suggested = intersection_search_space(list(trials))
             if not suggested:
                 return None
-        if self._known is None or (self._known.suggested, self._known.direction) != (suggested, direction):
-            space = copy.copy(self._space) or self._space_of(suggested)
-            self._known = _Known(suggested, direction, self._study_on(space, direction))
-        return self._known
+        with _ONE_AT_A_TIME:
+            if self._known is None or (self._known.suggested, self._known.direction) != (suggested, direction):
+                space = copy.copy(self._space) or self._space_of(suggested)
+                self._known = _KnownSpace(suggested, direction, self._study_on(space, direction))
+            return self._known
 
     def _space_of(self, suggested: dict[str, BaseDistribution]) -> Space:
         machines = set() if self._cloud is None else set(self._cloud.parameter_values(self._cloud.clusters[0]))

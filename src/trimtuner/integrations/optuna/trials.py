@@ -1,4 +1,4 @@
-"""Optuna's trials read as a history: everything is in the trials, so that every process on a study reads the same."""
+"""Optuna's trials, written and read: everything is in them, so that every process on a study reads the same."""
 
 from __future__ import annotations
 
@@ -13,23 +13,86 @@ from datetime import datetime
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from trimtuner.errors import InputError
-from trimtuner.integrations.optuna.attributes import ASKED, FAILED, FRACTION, OVER, SECONDS
-from trimtuner.integrations.written import read_trial
+from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
 from trimtuner.problem.problem import COST, TIME, Problem
-from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
+from trimtuner.problem.reports import SHORTEST_SECONDS, outcome_of_failure, outcome_of_success, with_measured_time
+from trimtuner.records.codec import decode_trial, encode_trial
 
-_FIXED = "fixed_params"  # Optuna's system attribute of a trial that was enqueued
+FRACTION = "fraction"  # user attribute: the share of the data, put there by the sampler
+FAILED = "failed"  # user attribute: the kind of failure, where the objective names it
+OVER = "search_over"  # user attribute: why there is nothing left to choose for a trial
+ASKED = "trimtuner:asked"  # system attribute: configuration and fraction that the sampler has chosen
+SECONDS = "trimtuner:seconds"  # system attribute: how long a trial took that came to its end
+
+_CONSTRAINT_PREFIX = "constraints:"  # how Optuna's Trial.set_constraint names a system attribute
+_ALL_DATA = "fraction >= 1"  # what an answer must meet besides, where limits are meant at full data
 _PATIENCE_SECONDS = 30.0  # with a trial that was created and not chosen yet: its process is at work, or dead
-_SHORTEST_SECONDS = 1e-9
 
 
-def enqueued_parameters(trial: FrozenTrial) -> dict[str, Value] | None:
-    """Parameters that the user has chosen for the trial; nothing where it is the sampler's to choose."""
-    return trial.system_attrs.get(_FIXED)
+def fraction_of(trial: optuna.trial.BaseTrial) -> float:
+    """The share of the data to train this trial on, in (0, 1]."""
+    refuse_when_over(trial)
+    if FRACTION not in trial.user_attrs:
+        raise InputError(f"trial {trial.number} has no {FRACTION!r}; is TrimTunerSampler the sampler of this study?")
+    return float(trial.user_attrs[FRACTION])
+
+
+def refuse_when_over(trial: optuna.trial.BaseTrial) -> None:
+    """Prune the trial that was made when the search was over already: that is how an objective is left."""
+    if OVER in trial.user_attrs:
+        raise optuna.TrialPruned(trial.user_attrs[OVER])
+
+
+def write_choice(study: optuna.Study, trial: FrozenTrial, asked: Trial) -> None:
+    """Configuration and fraction that were chosen for the trial."""
+    study._storage.set_trial_system_attr(trial._trial_id, ASKED, encode_trial(asked))
+    _write_for_the_objective(study, trial, FRACTION, asked.fraction)
+
+
+def write_end(
+    study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
+) -> FrozenTrial:
+    """Write that the trial came to its end, and how long it took; the trial as it will be stored."""
+    seconds = seconds_since_start(trial)
+    study._storage.set_trial_system_attr(trial._trial_id, SECONDS, seconds)
+    ended = copy.copy(trial)
+    ended.state, ended.values = state, values
+    ended.system_attrs = {**trial.system_attrs, SECONDS: seconds}
+    return ended
+
+
+def write_limits(study: optuna.Study, trial: FrozenTrial, problem: Problem, outcome: Outcome) -> None:
+    """Optuna's constraint values, at most 0 where a limit is kept: so its views know which trials are answers."""
+    if not outcome.measurements:
+        return
+    measured = outcome.measurements[-1]
+    broken_by = {
+        limit.text: (1.0 if limit.is_upper else -1.0) * (measured.metrics[limit.metric] - limit.limit)
+        for limit in problem.constraints
+    }
+    if len(problem.target_fractions) < len(problem.space.fractions):
+        broken_by[_ALL_DATA] = 1.0 - measured.fraction
+    for name, amount in broken_by.items():
+        study._storage.set_trial_system_attr(trial._trial_id, f"{_CONSTRAINT_PREFIX}{name}", amount)
+
+
+def end_loop(study: optuna.Study, trial: FrozenTrial, over: SearchOver, fraction: float) -> None:
+    """End study.optimize: the trial that is there already is pruned when it first suggests. Elsewhere, an error."""
+    try:
+        study.stop()
+    except RuntimeError:
+        close(study, trial)
+        raise over from None
+    _write_for_the_objective(study, trial, OVER, str(over))
+    _write_for_the_objective(study, trial, FRACTION, fraction)  # for who reads it before suggesting
+
+
+def close(study: optuna.Study, trial: FrozenTrial) -> None:
+    """End a trial that cannot begin: it would be under way for ever."""
+    study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
 
 
 def other_trials(study: optuna.Study, number: int) -> list[FrozenTrial]:
@@ -48,19 +111,10 @@ def settled_trials(study: optuna.Study, number: int) -> list[FrozenTrial]:
         time.sleep(0.02)
 
 
-def as_ended(trial: FrozenTrial, state: TrialState, values: Sequence[float] | None, seconds: float) -> FrozenTrial:
-    """The trial as it will be stored."""
-    ended = copy.copy(trial)
-    ended.state = state
-    ended.values = values
-    ended.system_attrs = {**trial.system_attrs, SECONDS: seconds}
-    return ended
-
-
 def seconds_since_start(trial: FrozenTrial) -> float:
-    """By this machine's clock."""
+    """How long the trial has run, by this machine's clock."""
     started = trial.datetime_start or datetime.now()
-    return max((datetime.now() - started).total_seconds(), _SHORTEST_SECONDS)
+    return max((datetime.now() - started).total_seconds(), SHORTEST_SECONDS)
 
 
 def history_of(problem: Problem, trials: Iterable[FrozenTrial], next_number: int) -> History:
@@ -97,6 +151,11 @@ def outcome_of(problem: Problem, trial: FrozenTrial) -> Outcome:
     return outcome_of_success(problem, placed, told, {})
 
 
+def _write_for_the_objective(study: optuna.Study, trial: FrozenTrial, name: str, value: float | str) -> None:
+    study._storage.set_trial_user_attr(trial._trial_id, name, value)
+    trial.user_attrs[name] = value  # the objective looks here, not in the storage
+
+
 def _is_being_chosen(trial: FrozenTrial) -> bool:
     if trial.state is not TrialState.RUNNING or ASKED in trial.system_attrs or OVER in trial.user_attrs:
         return False
@@ -107,7 +166,7 @@ def _placed(problem: Problem, trial: FrozenTrial) -> Trial:
     """The trial in the words of the space: what was suggested, else what was chosen for it."""
     asked = Trial(trial.number, {}, 1.0, origin="import")
     if ASKED in trial.system_attrs:
-        asked = read_trial(trial.number, trial.system_attrs[ASKED])
+        asked = decode_trial(trial.number, trial.system_attrs[ASKED])
     known = {**_without_choice(problem.space.cloud), **asked.config, **trial.params}
     config = _as_written(problem, {name: known[name] for name in problem.space.names if name in known})
     given = trial.user_attrs.get(FRACTION, asked.fraction)
@@ -164,10 +223,7 @@ def _kind_of_failure(trial: FrozenTrial) -> str | None:
 def _charge(problem: Problem, trial: FrozenTrial) -> dict[str, float]:
     """Time and cost as reported; else the time between start and end, from which a cost follows where prices are."""
     reported = {name: trial.user_attrs[name] for name in (TIME, COST) if name in trial.user_attrs}
-    if TIME in reported or (COST in reported and problem.space.has_prices):
-        return reported
-    seconds = _seconds(trial)
-    return reported if seconds is None else {TIME: seconds, **reported}
+    return with_measured_time(problem, reported, _seconds(trial))
 
 
 def _seconds(trial: FrozenTrial) -> float | None:

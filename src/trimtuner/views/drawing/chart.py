@@ -23,15 +23,12 @@ class Chart:
     x_label: str
     y_label: str
     name: str  # for who cannot see it
-    width: int = WIDTH
-    height: int = HEIGHT
     x_ticks: list[tuple[float, str]] | None = None  # instead of round numbers
-    y_ticks: list[tuple[float, str]] | None = None
     marks: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # words that nothing covers
 
     def line(self, points: list[tuple[float, float]], class_: str) -> None:
-        """From point to point."""
+        """A line from point to point."""
         if len(points) > 1:
             self.marks.append(element("path", d=path_of(self._placed(points)), class_=f"line {class_}"))
 
@@ -66,9 +63,9 @@ class Chart:
     def upright(self, x: float, class_: str, told: str) -> None:
         """A line across the chart at one x, with its words at the top."""
         at = self.x(x)
-        ends = path_of([(at, TOP), (at, self.height - BOTTOM)])
+        ends = path_of([(at, TOP), (at, self.y.begin)])
         self.marks.append(element("path", title(told), d=ends, class_=f"line {class_}"))
-        is_far_right = at + _LETTER * len(told) > self.width - RIGHT
+        is_far_right = at + _LETTER * len(told) > self.x.end
         anchor, shift = ("end", -5) if is_far_right else ("start", 5)
         self.notes.append(text(told, at + shift, TOP + 10, f"note {class_}", anchor))
 
@@ -79,30 +76,31 @@ class Chart:
     def level(self, y: float, class_: str, told: str) -> None:
         """A line across the chart at one y, with its words at the right."""
         at = self.y(y)
-        ends = path_of([(LEFT, at), (self.width - RIGHT, at)])
+        ends = path_of([(LEFT, at), (self.x.end, at)])
         self.marks.append(element("path", title(told), d=ends, class_=f"line {class_}"))
-        self.notes.append(text(told, self.width - RIGHT - 4, at - 5, f"note {class_}", "end"))
+        self.notes.append(text(told, self.x.end - 4, at - 5, f"note {class_}", "end"))
 
     def svg(self) -> str:
-        """The picture."""
-        return drawn(self.width, self.height, self.name, self._grid() + "".join([*self.marks, *self.notes]))
+        """The picture with its axes, marks and notes."""
+        content = self._grid() + "".join([*self.marks, *self.notes])
+        return drawn(self.x.end + RIGHT, self.y.begin + BOTTOM, self.name, content)
 
     def _placed(self, points: list[tuple[float, float]]) -> list[tuple[float, float]]:
         return [(self.x(x), self.y(y)) for x, y in points]
 
     def _grid(self) -> str:
-        bottom = self.height - BOTTOM
+        bottom = self.y.begin
         parts = []
-        for value, words in self.y_ticks or _ticks(self.y, 5):
+        for value, words in _ticks(self.y, 5):
             at = self.y(value)
-            parts.append(element("path", d=path_of([(LEFT, at), (self.width - RIGHT, at)]), class_="grid"))
+            parts.append(element("path", d=path_of([(LEFT, at), (self.x.end, at)]), class_="grid"))
             parts.append(text(words, LEFT - 6, at + 4, "tick", "end"))
         for value, words in _apart(self.x_ticks or _ticks(self.x, 7), self.x):
             at = self.x(value)
             parts.append(element("path", d=path_of([(at, bottom), (at, bottom + 4)]), class_="axis"))
             parts.append(text(words, at, bottom + 17, "tick", "middle"))
-        parts.append(element("path", d=path_of([(LEFT, bottom), (self.width - RIGHT, bottom)]), class_="axis"))
-        parts.append(text(self.x_label, (LEFT + self.width - RIGHT) / 2, self.height - 8, "label", "middle"))
+        parts.append(element("path", d=path_of([(LEFT, bottom), (self.x.end, bottom)]), class_="axis"))
+        parts.append(text(self.x_label, (LEFT + self.x.end) / 2, self.y.begin + BOTTOM - 8, "label", "middle"))
         parts.append(text(self.y_label, 4, 14, "label"))
         return "".join(parts)
 
@@ -124,18 +122,26 @@ def drawn(width: float, height: float, name: str, content: str) -> str:
 
 
 def across(values: list[float], kind: Kind = "linear", width: int = WIDTH) -> Scale:
-    """A horizontal axis for these values."""
+    """A horizontal axis for these values, in a picture of that width."""
     return scale_for(values, LEFT, width - RIGHT, kind)
 
 
-def up(values: list[float], kind: Kind = "linear", height: int = HEIGHT, from_zero: float = 0.5) -> Scale:
-    """A vertical axis for these values."""
+def up(values: list[float], height: int = HEIGHT, kind: Kind = "linear", from_zero: float = 0.5) -> Scale:
+    """A vertical axis for these values, in a picture of that height."""
     return scale_for(values, height - BOTTOM, TOP, kind, from_zero)
 
 
 def unit_of(name: str) -> str:
     """The unit of a metric, to be put behind its name."""
     return {COST: " (USD)", TIME: " (s)"}.get(name, "")
+
+
+def time_unit(longest: float) -> tuple[float, str]:
+    """Seconds of the unit that suits so long a time, and its name."""
+    for unit, name in ((86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if longest >= 2 * unit:
+            return unit, name
+    return 1.0, "seconds"
 
 
 def cut(words: str, most: int) -> str:

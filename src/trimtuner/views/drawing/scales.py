@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -31,7 +31,7 @@ class Scale:
         return math.log10(max(value, 1e-300)) if self.kind == "log" else value
 
     def ticks(self, about: int = 5) -> list[float]:
-        """Round numbers."""
+        """About so many round numbers on the axis, rising."""
         return (
             _log_ticks(self.low, self.high, about) if self.kind == "log" else _linear_ticks(self.low, self.high, about)
         )
@@ -56,13 +56,8 @@ def scale_for(
 
 def kind_for(values: Sequence[float], times: float = 30.0) -> Kind:
     """A logarithmic axis where positive values spread by more than so many times, else a plain one."""
-    return "log" if is_wide(values, times) else "linear"
-
-
-def is_wide(values: Sequence[float], times: float = 30.0) -> bool:
-    """Whether positive values spread so far that only a logarithmic axis shows them all."""
-    positive = [value for value in values if value > 0 and math.isfinite(value)]
-    return len(positive) == len(values) and bool(positive) and max(positive) > times * min(positive)
+    is_positive = bool(values) and all(value > 0 and math.isfinite(value) for value in values)
+    return "log" if is_positive and max(values) > times * min(values) else "linear"
 
 
 def tick_text(value: float, others: Sequence[float]) -> str:
@@ -96,14 +91,10 @@ def _linear_ticks(low: float, high: float, about: int) -> list[float]:
 def _log_ticks(low: float, high: float, about: int) -> list[float]:
     """Powers of ten; where these are few, also their doubles and fives."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    choices: list[Callable[[int], list[float]]] = [
-        lambda power: [10.0**power],
-        lambda power: [10.0**power, 3 * 10.0**power],
-        lambda power: [10.0**power, 2 * 10.0**power, 5 * 10.0**power],
-    ]
     found: list[float] = []
-    for choice in choices:
-        found = [tick for power in range(first, last + 1) for tick in choice(power) if low <= tick <= high]
+    for times in ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0)):
+        ticks = (one * 10.0**power for power in range(first, last + 1) for one in times)
+        found = [tick for tick in ticks if low <= tick <= high]
         if len(found) >= min(about, 4):
             break
     if len(found) < 2:

@@ -31,11 +31,7 @@ def path_of(points: Iterable[tuple[float, float]]) -> str:
 
 def steps_of(points: list[tuple[float, float]]) -> str:
     """A value that holds until the next point."""
-    if not points:
-        return "M0,0"
-    words = [f"M{_short(points[0][0])},{_short(points[0][1])}"]
-    words += [f"H{_short(x)}V{_short(y)}" for x, y in points[1:]]
-    return "".join(words)
+    return path_of(points[:1]) + "".join(f"H{_short(x)}V{_short(y)}" for x, y in points[1:])
 
 
 def _attribute(key: str, value: Attribute) -> str:

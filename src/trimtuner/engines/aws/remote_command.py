@@ -1,0 +1,179 @@
+"""The command of an attempt on its rented machines: they are made ready, it is begun once, and followed to its end.
+
+A lost line ends nothing: the supervisor goes on, and we call again. Only EC2 knows whether a machine is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
+from typing import TypeVar
+
+from trimtuner.engines.aws import equipping, naming
+from trimtuner.engines.aws.background import all_of, first_of, in_thread
+from trimtuner.engines.aws.ec2 import Instance
+from trimtuner.engines.aws.equipping import Equipment
+from trimtuner.engines.aws.fleet import Fleet, Over, UnpricedEnd
+from trimtuner.engines.aws.machine import Line, LineLost, Login, connected
+from trimtuner.engines.aws.order import RentalOrder
+from trimtuner.engines.aws.pace import Pace
+from trimtuner.engines.protocol import LOST, UNAVAILABLE, EngineTrouble, Launch
+from trimtuner.engines.supervising.environment import addresses, record_of, secrets_and_tags
+from trimtuner.engines.supervising.mirror import Mirror, News
+from trimtuner.engines.supervising.packing import pack
+
+READY = "ready.json"  # the command has begun, so many seconds after the launch of the machines
+
+T = TypeVar("T")
+
+
+class RemoteCommand:
+    """One attempt, its machines being rented."""
+
+    def __init__(
+        self,
+        launch: Launch,
+        order: RentalOrder,
+        login: Login,
+        fleet: Fleet,
+        mirror: Mirror,
+        pace: Pace,
+        bear: Callable[[EngineTrouble | None], float],
+    ) -> None:
+        """``bear`` is told of trouble, and of its end; it says how long to wait."""
+        self._launch, self._order, self._login = launch, order, login
+        self._fleet, self._mirror, self._pace, self._bear = fleet, mirror, pace, bear
+        self._since = fleet.ec2.clock.now()
+
+    def equipment(self) -> Equipment | None:
+        """What the machines are to be given, packed before any is rented; None when the command has begun long ago."""
+        if self._mirror.noted(READY) is not None:
+            return None
+        settings = self._order.settings
+        parcel = pack(self._launch.working_directory, settings.exclude)
+        return Equipment(parcel, settings.setup, dict(self._launch.environment), self._mirror.key)
+
+    async def to_its_end(self, machines: Sequence[Instance], equipment: Equipment | None) -> UnpricedEnd:
+        """How the command ended, or why it can go on no longer."""
+        return await first_of(self._run(machines, equipment), self._watch(machines))
+
+    async def _run(self, machines: Sequence[Instance], equipment: Equipment | None) -> UnpricedEnd:
+        machines = await self._running(machines)
+        if equipment is not None:
+            await self._make_ready(machines, equipment)
+        return await self._follow(machines[0])
+
+    async def _watch(self, machines: Sequence[Instance]) -> UnpricedEnd:
+        """Over as soon as one of the machines is gone; until then, trouble with AWS is borne."""
+        lifetime = self._order.lifetime
+        while True:
+            try:
+                await self._fleet.check(machines, lifetime)
+                self._bear(None)
+            except EngineTrouble as trouble:
+                await asyncio.sleep(self._bear(trouble))
+            if self._now() > machines[0].launched + lifetime + 2 * self._pace.longest_pause:
+                raise Over(LOST, "no word came from it until its limit, and its machines have not ended themselves")
+
+    async def _running(self, machines: Sequence[Instance]) -> list[Instance]:
+        """The machines with their addresses."""
+        ids = [one.id for one in machines]
+        while True:
+            seen = {one.id: one for one in await self._fleet.seen() if one.state == "running" and self._address(one)}
+            if seen.keys() >= set(ids):
+                return [seen[name] for name in ids]
+            if self._now() > self._deadline(machines[0]):
+                raise Over(UNAVAILABLE, f"not all machines ran within {self._order.settings.ready_within:.0f} s")
+
+    async def _make_ready(self, machines: Sequence[Instance], equipment: Equipment) -> None:
+        try:
+            async with asyncio.timeout(max(self._deadline(machines[0]) - self._now(), 0.0) + self._pace.connect):
+                age = await self._prepare_all(machines, equipment)
+        except TimeoutError:
+            within = self._order.settings.ready_within
+            raise Over(UNAVAILABLE, f"boot, copy and setup took longer than {within:.0f} s") from None
+        first = min(one.launched for one in machines)
+        self._mirror.note(READY, {"seconds": max(self._now() - first - age, 0.0)})
+
+    async def _prepare_all(self, machines: Sequence[Instance], equipment: Equipment) -> float:
+        """Since how many seconds the command runs, having begun now or before."""
+        age, *_ = await all_of(*(self._prepare(one, equipment) for one in machines))
+        if age is not None:
+            return age
+        return await self._reach(machines[0], lambda line: self._begin(line, machines))
+
+    async def _prepare(self, machine: Instance, equipment: Equipment) -> float | None:
+        return await self._reach(machine, lambda line: self._prepare_on(line, machine, equipment))
+
+    async def _prepare_on(self, line: Line, machine: Instance, equipment: Equipment) -> float | None:
+        """Since how many seconds the command runs there; None where it does not, and all is ready for it."""
+        name = self._order.name
+        await equipping.arm_timer(line, self._order.minutes_left(self._now() - machine.launched))
+        age = await equipping.age_of_begun(line, name, self._mirror.key)
+        if age is None:
+            await equipping.equip(line, name, equipment)
+        return age
+
+    async def _begin(self, line: Line, machines: Sequence[Instance]) -> float:
+        launch = self._launch
+        workers = [one.private_address or "" for one in machines if one.group == naming.WORKERS]
+        helpers = [one.private_address or "" for one in machines if one.group != naming.WORKERS]
+        record = record_of(launch, "", "")
+        record["environment"] = {**record["environment"], **addresses(workers, helpers)}
+        return await equipping.begin(line, self._order.name, record, secrets_and_tags(launch, ""), self._mirror.key)
+
+    async def _follow(self, head: Instance) -> UnpricedEnd:
+        failures = 0
+        while True:
+            try:
+                async with self._line(head) as line:
+                    words = equipping.follow_words(self._order.name, self._mirror.reports_size)
+                    async with aclosing(line.lines(words, self._mirror.key, self._pace.silence)) as texts:
+                        async for text in texts:
+                            failures = 0
+                            news = News.of_line(text)
+                            await in_thread(self._mirror.take, news)
+                            if news.end is not None:
+                                return await self._confirmed_end(UnpricedEnd(news.end["kind"], news.end["detail"]))
+            except (LineLost, ValueError):
+                pass  # call again: the machine keeps what it has to tell
+            failures += 1
+            await asyncio.sleep(self._pace.pause_after(failures))
+
+    async def _confirmed_end(self, told: UnpricedEnd) -> UnpricedEnd:
+        """What the supervisor told; but why a machine shuts down only EC2 knows, and shows after a while."""
+        if told.kind == LOST:
+            await asyncio.sleep(self._pace.appear)  # ``_watch`` is first, as soon as the machine is gone
+        return told
+
+    async def _reach(self, machine: Instance, use: Callable[[Line], Awaitable[T]]) -> T:
+        """What comes of using a line to the machine; lost ones are tried again until it should long be ready."""
+        failures = 0
+        while True:
+            try:
+                async with self._line(machine) as line:
+                    return await use(line)
+            except LineLost as lost:
+                words = str(lost)
+            if self._now() > self._deadline(machine):
+                within = self._order.settings.ready_within
+                raise Over(UNAVAILABLE, f"the machine {machine.id} was not ready within {within:.0f} s: {words}")
+            failures += 1
+            await asyncio.sleep(self._pace.pause_after(failures))
+
+    def _line(self, machine: Instance) -> AbstractAsyncContextManager[Line]:
+        host_key = machine.tags.get(naming.HOST_KEY, self._order.host.public)
+        return connected(self._address(machine), self._login, host_key)
+
+    def _address(self, machine: Instance) -> str:
+        is_public = self._order.settings.connect_to == "public"
+        return (machine.public_address if is_public else machine.private_address) or ""
+
+    def _deadline(self, machine: Instance) -> float:
+        """By when it must be ready; who takes over from another driver has the time anew, within its lifetime."""
+        begin = max(machine.launched, self._since)
+        return min(begin + self._order.settings.ready_within, machine.launched + self._order.lifetime)
+
+    def _now(self) -> float:
+        return self._fleet.ec2.clock.now()

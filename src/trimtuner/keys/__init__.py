@@ -1,0 +1,1 @@
+"""Keys of job files, declared once where their values live: the reader, the schema and the reference follow."""

@@ -1,0 +1,24 @@
+"""The one list of views, in the order in which they are shown: report, page, Markdown, notebook and files follow it."""
+
+from __future__ import annotations
+
+from trimtuner.views import answer, curves, importance, machines, progress, spend, timeline, tradeoff, trials, trust
+from trimtuner.views.blocks import View
+
+VIEWS: tuple[View, ...] = (
+    spend.VIEW,
+    answer.VIEW,
+    progress.VIEW,
+    tradeoff.VIEW,
+    curves.VIEW,
+    machines.VIEW,
+    timeline.VIEW,
+    trials.VIEW,
+    importance.VIEW,
+    trust.VIEW,
+)
+
+
+def drawn_views() -> tuple[str, ...]:
+    """The names of those whose pictures can be had as files."""
+    return tuple(view.name for view in VIEWS if view.is_drawn)
