@@ -16,7 +16,7 @@ import pytest
 
 import trimtuner as tt
 from trimtuner.commands.methods import text_of_methods
-from trimtuner.engines.known import ENGINES
+from trimtuner.jobs.engines import ENGINES
 from trimtuner.tuning.recipes import METHODS
 
 ROOT = Path(__file__).parents[1]
@@ -46,7 +46,7 @@ def test_only_its_folder_and_the_table_of_engines_name_the_type_of_an_engine():
     naming = {
         str(module.relative_to(PACKAGE)): texts_of(module) & set(ENGINES)
         for module in PACKAGE.rglob("*.py")
-        if module != PACKAGE / "engines" / "known.py"
+        if module != PACKAGE / "jobs" / "engines.py"
     }
     elsewhere = {
         name: {word for word in words if not name.startswith(f"engines/{word}/")} for name, words in naming.items()
@@ -62,7 +62,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtuner.engines import known
+from trimtuner.jobs import engines as known
 from trimtuner.engines.checks import fine
 from trimtuner.keys.declared import key
 from trimtuner.keys.kinds import text

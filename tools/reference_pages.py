@@ -21,8 +21,8 @@ from typer.main import get_command
 from trimtuner.cli import app
 from trimtuner.commands.running import EXIT_INTERRUPTED
 from trimtuner.commands.verbs.shared import EXIT_BAD_INPUT, EXIT_NO_ANSWER
-from trimtuner.engines.known import ENGINES
 from trimtuner.jobs.engine_section import EngineChoice, keys_of_engine
+from trimtuner.jobs.engines import ENGINES
 from trimtuner.jobs.schema import job_schema
 from trimtuner.jobs.search_section import options_of
 from trimtuner.jobs.starter import SCHEMA_FILE

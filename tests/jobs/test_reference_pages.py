@@ -12,8 +12,8 @@ from typer.main import get_command
 
 from tools.reference_pages import _MORE, _flow, command_line_page, job_file_page
 from trimtuner.cli import app
-from trimtuner.engines.known import ENGINES
 from trimtuner.jobs.engine_section import keys_of_engine
+from trimtuner.jobs.engines import ENGINES
 from trimtuner.tuning.recipes import METHODS
 
 JOB_FILE, COMMAND_LINE = job_file_page(), command_line_page()

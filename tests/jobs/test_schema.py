@@ -15,11 +15,11 @@ from test_jobfile_fuzz import SEEDS, mutated
 from typer.testing import CliRunner
 
 from trimtuner.cli import app
-from trimtuner.engines.known import ENGINES
 from trimtuner.engines.protocol import EXIT, LOST, OUT_OF_MEMORY, PREEMPTED, SIGNAL, TIMEOUT, UNAVAILABLE
 from trimtuner.errors import InputError
 from trimtuner.jobs.cloud_section import CloudKeys, SpotKeys, VmKeys
 from trimtuner.jobs.engine_section import EngineChoice, keys_of_engine
+from trimtuner.jobs.engines import ENGINES
 from trimtuner.jobs.job import JobKeys
 from trimtuner.jobs.load import load_job
 from trimtuner.jobs.problem_section import Budget, GoalKeys

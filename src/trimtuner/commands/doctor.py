@@ -12,8 +12,8 @@ from pathlib import Path
 from trimtuner import __version__
 from trimtuner.engines.aws.settings import AwsSettings
 from trimtuner.engines.checks import Check, Workload, check_fence, failed, fine, warning
-from trimtuner.engines.known import ENGINES
 from trimtuner.errors import InputError, TrimTunerError
+from trimtuner.jobs.engines import ENGINES
 from trimtuner.jobs.job import Job
 from trimtuner.records.addresses import Address
 from trimtuner.records.restoring import soundness_of

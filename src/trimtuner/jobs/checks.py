@@ -8,9 +8,9 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 
-from trimtuner.engines.known import ENGINES
 from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.jobs.commands import Word
+from trimtuner.jobs.engines import ENGINES
 from trimtuner.jobs.job import Job, problem_of
 from trimtuner.jobs.learning import earlier_of
 from trimtuner.jobs.space_section import MACHINE_PLACEHOLDERS

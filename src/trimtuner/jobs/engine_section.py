@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from trimtuner.engines.known import DEFAULT_ENGINE, ENGINES
 from trimtuner.engines.local.settings import LocalSettings
 from trimtuner.engines.protocol import Settings
+from trimtuner.jobs.engines import DEFAULT_ENGINE, ENGINES
 from trimtuner.keys.declared import DeclaredKey, key, keys_of, read_keys, schema_of
 from trimtuner.keys.fields import Field
 from trimtuner.keys.kinds import Kind, Schema, has, one_of, only, where, whole_number

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtuner.engines.known import ENGINES
 from trimtuner.jobs.cloud_section import CLOUD
 from trimtuner.jobs.engine_section import ENGINE, EngineChoice
+from trimtuner.jobs.engines import ENGINES
 from trimtuner.jobs.names import STUDY_NAME, check_name
 from trimtuner.jobs.problem_section import BUDGET, CONSTRAINTS, GOAL, Budget
 from trimtuner.jobs.run_section import RUN, TrialCommand
