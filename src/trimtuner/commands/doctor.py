@@ -11,7 +11,8 @@ from pathlib import Path
 
 from trimtuner import __version__
 from trimtuner.engines.aws.settings import AwsSettings
-from trimtuner.engines.checks import Check, Workload, check_fence, failed, fine, warning
+from trimtuner.engines.checks import Check, Workload, failed, fine, warning
+from trimtuner.engines.supervising.checks import check_fence
 from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.jobs.engines import ENGINES
 from trimtuner.jobs.job import Job

@@ -6,7 +6,8 @@ import os
 import shutil
 from collections.abc import Iterator
 
-from trimtuner.engines.checks import Check, Workload, check_fence, failed, fine, warning
+from trimtuner.engines.checks import Check, Workload, failed, fine, warning
+from trimtuner.engines.supervising.checks import check_fence
 
 _GIB = 2**30
 

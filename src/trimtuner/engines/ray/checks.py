@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trimtuner.engines.checks import Check, Workload, check_fence, failed, fine, warning
+from trimtuner.engines.checks import Check, Workload, failed, fine, warning
 from trimtuner.engines.protocol import EngineTrouble
 from trimtuner.engines.ray.settings import RaySettings
+from trimtuner.engines.supervising.checks import check_fence
 
 
 def checks_of(work: Workload, settings: RaySettings) -> Iterator[Check]:
