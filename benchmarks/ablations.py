@@ -10,15 +10,13 @@ from concurrent.futures import ProcessPoolExecutor
 from statistics import fmean
 
 from benchmarks.variants import make_variant
-from trimtuner.decisions.acquisition import ExpectedCost
+from trimtuner.decisions.acquisition import ExpectedCost, ShareAtTargets
 from trimtuner.decisions.designs import AcrossFractions
 from trimtuner.decisions.entropy import InformationAboutBest
 from trimtuner.decisions.filters import KeepAll
-from trimtuner.decisions.improvement import ShareAtTargets
 from trimtuner.decisions.incumbents import BestPredictedFeasible
 from trimtuner.engines.table import Table
-from trimtuner.models.gaussian_process import GaussianProcess
-from trimtuner.models.hyperparameters import MostLikely
+from trimtuner.models.gaussian_process import GaussianProcess, MostLikely
 from trimtuner.models.kernels import log_basis, quadratic_basis
 from trimtuner.study.replay import LEVELS, replay
 from trimtuner.tuning.recipes import PROCESS, TRIMTUNER, VALUE, learning_trust, over_fractions

@@ -18,15 +18,15 @@ import numpy as np
 from benchmarks.hard_jobs import make_job
 from benchmarks.papers.plots import COLOURS, _plain_ticks, _save, require_matplotlib
 from trimtuner.arrays import Floats, Positions
+from trimtuner.decisions.acquisition import ShareAtTargets
 from trimtuner.decisions.belief import CAUTION, Belief, Places
 from trimtuner.decisions.filters import ClimbAsEarned, ScoreOf
-from trimtuner.decisions.improvement import ShareAtTargets
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.decisions.value import ValueOfRecommendation
 from trimtuner.engines.table import Table
 from trimtuner.models.gaussian_process import ProcessPosterior
 from trimtuner.models.kernels import FractionKernel, FractionWalk, Kernel, Matern52, Sum, log_basis
-from trimtuner.models.targets import Logit
+from trimtuner.models.posterior import Logit
 from trimtuner.problem.expressions import Value
 from trimtuner.study.replay import ReplayMoment, ReplayRun, replay
 from trimtuner.tuning.recipes import TRIMTUNER

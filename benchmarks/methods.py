@@ -13,7 +13,6 @@ import numpy as np
 from speed import measure, space_of
 
 import trimtuner as tt
-from trimtuner.decisions.stopping import Never
 from trimtuner.problem.history import Trial
 from trimtuner.tuning import tuner
 from trimtuner.tuning.recipes import METHODS, recipe_named
@@ -49,7 +48,7 @@ def study_for(method: str) -> tt.Study:
     )
     recipe = recipe_named(method, **({"ignore_constraints": True} if name in ("ei", "fabolas") else {}))
     if recipe.acquisition is not None:
-        recipe = recipe.but(design=NoDesign(), stop=Never())
+        recipe = recipe.but(design=NoDesign(), stop=None)
     study = tt.Study(space_of(288), method=recipe, seed=1, **goal)
     fractions = recipe.tested_fractions(recipe.narrow(study.problem))
     pool, generator = study.problem.space.pool(), np.random.default_rng(0)

@@ -20,8 +20,7 @@ import numpy as np
 
 import trimtuner as tt
 from trimtuner.decisions.filters import HighestConstrainedAccuracy, KeepAll
-from trimtuner.models.gaussian_process import GaussianProcess
-from trimtuner.models.hyperparameters import Sampled
+from trimtuner.models.gaussian_process import GaussianProcess, Sampled
 from trimtuner.problem.history import Trial
 from trimtuner.tuning import tuner
 from trimtuner.tuning.recipes import PROCESS, TRIMTUNER, TRIMTUNER_DT, TRIMTUNER_GP

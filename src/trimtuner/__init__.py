@@ -9,10 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trimtuner.decisions.acquisition import Acquisition, ExpectedCost
+    from trimtuner.decisions.acquisition import Acquisition, ConstrainedImprovement, ExpectedCost
     from trimtuner.decisions.designs import CheapStart, LatinHypercube, RandomSearch
     from trimtuner.decisions.entropy import InformationAboutBest
-    from trimtuner.decisions.improvement import ConstrainedImprovement
     from trimtuner.decisions.incumbents import BestMeasured, BestPredictedFeasible, MostExpected
     from trimtuner.decisions.stopping import AfterMoney, AfterTime, AfterTrials, LittleImprovement, NotWorthItsPrice
     from trimtuner.decisions.value import ValueOfRecommendation

@@ -11,12 +11,10 @@ from functools import cached_property
 import numpy as np
 
 from trimtuner.decisions.acquisition import Acquisition
-from trimtuner.decisions.belief import Belief, Places, Quantity
-from trimtuner.decisions.failures import ChanceOfRunning
+from trimtuner.decisions.belief import Belief, ChanceOfRunning, Places, Quantity
 from trimtuner.decisions.learning import TIME_GROWTH
 from trimtuner.decisions.outlook import Outlook
-from trimtuner.models.posterior import Mixture, Prediction
-from trimtuner.models.targets import Identity, Logit, LogScale
+from trimtuner.models.posterior import Identity, Logit, LogScale, Mixture, Prediction
 from trimtuner.problem.history import History, Measurement, Outcome, Trial
 from trimtuner.problem.problem import Constraint, Goal, Problem
 from trimtuner.problem.space import Space

@@ -16,9 +16,8 @@ from decisions.fakes import (
     random_covariance,
     space_of,
 )
-from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy, ExpectedCost
+from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy, ExpectedCost, ShareAtTargets
 from trimtuner.decisions.entropy import ChanceIncumbentFeasible, InformationAboutBest
-from trimtuner.decisions.improvement import ShareAtTargets
 from trimtuner.decisions.value import ValueOfRecommendation
 
 ACQUISITIONS = {

@@ -12,9 +12,8 @@ from scipy.stats import chi2
 from decisions.fakes import failed, history_of, problem_of, ran, space_of, trial
 from trimtuner.decisions.designs import AcrossFractions, CheapStart, LatinHypercube, RandomSearch, latin_order
 from trimtuner.problem.history import History, Trial
-from trimtuner.problem.pool import Pool
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
-from trimtuner.problem.space import Space
+from trimtuner.problem.space import Pool, Space
 
 PAPER = (1 / 60, 0.1, 0.25, 0.5, 1.0)
 REPORT = {"accuracy": 0.5, "time": 10.0}

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtuner.decisions.failures import ChanceOfRunning
+from trimtuner.decisions.belief import ChanceOfRunning
 
 NONE = np.empty((0, 2))
 unit = st.floats(0.0, 1.0)

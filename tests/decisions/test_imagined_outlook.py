@@ -28,16 +28,19 @@ from decisions.fakes import (
     random_covariance,
     space_of,
 )
-from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy, ExpectedCost, RegardlessOfLimits
+from trimtuner.decisions.acquisition import (
+    ConstrainedExpectedAccuracy,
+    ConstrainedImprovement,
+    ExpectedCost,
+    RegardlessOfLimits,
+)
 from trimtuner.decisions.belief import Places
 from trimtuner.decisions.entropy import ChanceIncumbentFeasible, ConstrainedAccuracyOfIncumbent, InformationAboutBest
-from trimtuner.decisions.improvement import ConstrainedImprovement
 from trimtuner.decisions.learning import learn
 from trimtuner.decisions.lookahead import Lookahead
 from trimtuner.decisions.outlook import Outlook, mixed_quadrature
 from trimtuner.decisions.value import ValueOfRecommendation
-from trimtuner.models.gaussian_process import GaussianProcess
-from trimtuner.models.hyperparameters import MostLikely
+from trimtuner.models.gaussian_process import GaussianProcess, MostLikely
 from trimtuner.models.kernels import FractionKernel, Matern52, log_basis
 from trimtuner.models.trees import BaggedTrees
 from trimtuner.tuning.recipes import INFORMATION, fabolas

@@ -22,8 +22,7 @@ from decisions.fakes import (
     random_covariance,
     space_of,
 )
-from trimtuner.decisions.acquisition import RegardlessOfLimits
-from trimtuner.decisions.improvement import ConstrainedImprovement, expected_improvement
+from trimtuner.decisions.acquisition import ConstrainedImprovement, RegardlessOfLimits, expected_improvement
 
 means = st.floats(-5.0, 5.0)
 variances = st.floats(1e-4, 9.0)

@@ -27,8 +27,7 @@ from decisions.fakes import (
     random_covariance,
     space_of,
 )
-from trimtuner.decisions.acquisition import ExpectedCost
-from trimtuner.decisions.improvement import ConstrainedImprovement
+from trimtuner.decisions.acquisition import ConstrainedImprovement, ExpectedCost
 from trimtuner.decisions.lookahead import Lookahead
 from trimtuner.decisions.value import ValueOfRecommendation
 from trimtuner.errors import SearchOver

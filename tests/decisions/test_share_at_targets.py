@@ -15,7 +15,7 @@ from decisions.fakes import (
     problem_of,
     space_of,
 )
-from trimtuner.decisions.improvement import AtTargets, ShareAtTargets
+from trimtuner.decisions.acquisition import AtTargets, ShareAtTargets
 
 COUNT = 3  # configurations, each at two fractions; those on all of the data come last
 FULL_SECONDS = 100.0

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-from trimtuner.models.gaussian_process import Evidence, GaussianProcess, ProcessPosterior
-from trimtuner.models.hyperparameters import MostLikely
+from trimtuner.models.gaussian_process import Evidence, GaussianProcess, MostLikely, ProcessPosterior
 from trimtuner.models.kernels import (
     FractionKernel,
     Matern52,

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from trimtuner.models.gaussian_process import Evidence
-from trimtuner.models.hyperparameters import MostLikely, Sampled, climb
+from trimtuner.models.gaussian_process import Evidence, MostLikely, Sampled, climb
 from trimtuner.models.kernels import FractionKernel, Matern52, Prior, Product, Sum, log_basis
 
 KERNEL = Sum(FractionKernel(log_basis), Product(Matern52(), FractionKernel(log_basis)))

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from trimtuner.models.gaussian_process import GaussianProcess
-from trimtuner.models.hyperparameters import MostLikely
+from trimtuner.models.gaussian_process import GaussianProcess, MostLikely
 from trimtuner.models.inherited import Inherited, InheritedCovariance, weight_of
 from trimtuner.models.kernels import FractionKernel, Matern52, log_basis
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from trimtuner.models.forest import Forest
-from trimtuner.models.gaussian_process import GaussianProcess, ProcessPosterior
-from trimtuner.models.hyperparameters import MostLikely
+from trimtuner.models.gaussian_process import GaussianProcess, MostLikely, ProcessPosterior
 from trimtuner.models.kernels import Matern52
 from trimtuner.models.posterior import Conditioned, Memo, Mixture, Prediction
 from trimtuner.models.trees import BaggedTrees

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtuner.models.gaussian_process import GaussianProcess
-from trimtuner.models.hyperparameters import MostLikely, Sampled
+from trimtuner.models.gaussian_process import GaussianProcess, MostLikely, Sampled
 from trimtuner.models.kernels import (
     FractionKernel,
     Matern52,

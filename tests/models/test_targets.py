@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtuner.models.targets import Identity, Logit, LogScale, spread_of, transform_for
+from trimtuner.models.posterior import Identity, Logit, LogScale, spread_of, transform_for
 
 RANGES = [
     pytest.param(Identity(), st.floats(-1e9, 1e9), id="Identity"),

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import scipy.linalg
 from threadpoolctl import threadpool_info, threadpool_limits
-from trimtuner.models.threads import one_thread
+from trimtuner.models.posterior import one_thread
 
 def threads():
     return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}

@@ -19,15 +19,50 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from trimtuner.arrays import Floats, Positions
-from trimtuner.decisions.failures import ChanceOfRunning
 from trimtuner.decisions.interruptions import log_inflation
-from trimtuner.models.posterior import Mixture, Prediction
-from trimtuner.models.targets import Transform
+from trimtuner.models.posterior import Mixture, Prediction, Transform, one_thread
 from trimtuner.problem.axes import Configuration
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement
-from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import COST, TIME, Constraint, Problem
+from trimtuner.problem.space import Pool
+
+_REACH = 0.35  # distance in the unit cube over which one trial speaks for another
+_PRIOR_SUCCESS = 0.95
+_PRIOR_WEIGHT = 0.5  # trials
+
+
+@dataclass(frozen=True)
+class ChanceOfRunning:
+    """A kernel-weighted success rate over (configuration, log fraction): simple, and certain of nothing far away."""
+
+    rows: Floats
+    succeeded: Floats
+
+    @classmethod
+    def from_trials(cls, ran: Floats, failed: Floats) -> ChanceOfRunning:
+        """From the rows of trials that ran and of those that failed."""
+        return cls(np.vstack([ran, failed]), np.repeat([1.0, 0.0], [len(ran), len(failed)]))
+
+    @one_thread
+    def at(self, rows: Floats) -> Floats:
+        """The chance at each row; 1 everywhere as long as nothing has failed."""
+        if self.succeeded.all():
+            return np.ones(len(rows))
+        near = np.exp(-0.5 * _squared_distance(rows, self.rows) / _REACH**2)
+        weighted: Floats = near @ self.succeeded
+        return np.asarray((_PRIOR_WEIGHT * _PRIOR_SUCCESS + weighted) / (_PRIOR_WEIGHT + near.sum(axis=1)))
+
+
+def _squared_distance(rows: Floats, others: Floats) -> Floats:
+    left, right = _with_log_fraction(rows), _with_log_fraction(others)
+    squared = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2.0 * left @ right.T
+    return np.asarray(np.maximum(squared, 0.0))
+
+
+def _with_log_fraction(rows: Floats) -> Floats:
+    return np.column_stack([rows[:, :-1], 0.5 * np.log10(rows[:, -1])])
+
 
 LIKELY = 0.5  # more likely than not: what may be believed in runs and meets every limit with at least this chance
 CAUTION = 0.9  # of cases: how surely a cost "at most" is kept to, unless a method says otherwise

@@ -11,8 +11,8 @@ import numpy as np
 
 from trimtuner.arrays import Positions
 from trimtuner.problem.history import History
-from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import Problem
+from trimtuner.problem.space import Pool
 
 _FEWEST = 4  # trials of a design that is bounded by money: from fewer a model cannot tell what anything costs
 _BLOCK = 16  # points of one Latin hypercube where their number is not known beforehand

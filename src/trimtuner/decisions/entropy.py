@@ -20,7 +20,6 @@ from trimtuner.decisions.acquisition import Acquisition
 from trimtuner.decisions.incumbents import FEASIBLE_ENOUGH, trust
 from trimtuner.decisions.outlook import Outlook, quadrature
 from trimtuner.models.posterior import Prediction
-from trimtuner.problem.problem import Constraint
 
 _CHUNK_CELLS = 400_000  # cells of one chunk of (candidate, sample, contender): small enough for the processor's cache
 _NEVER = np.float32(-np.inf)
@@ -91,32 +90,16 @@ def _expected_of_incumbent(outlook: Outlook, confidence: float, roots: int, *, i
     for point, weight in zip(points, weights, strict=True):
         deviation = dict(zip(outlook.scene.quantity_names, point.tolist(), strict=True))
         chances = [
-            chance_after(outlook, constraint, everything, deviation[belief.quantity_name(constraint.metric)])
+            outlook.chance_after(constraint, everything, deviation[belief.quantity_name(constraint.metric)])
             for constraint in belief.problem.constraints
         ]
         feasible = np.broadcast_to(running * belief.chance_of_all(chances), (len(total), len(running)))
-        goal = goal_after(outlook, everything, deviation[belief.quantity_name(belief.problem.goal.metric)])
+        goal = outlook.goal_after(everything, deviation[belief.quantity_name(belief.problem.goal.metric)])
         worth = belief.worth(Prediction(goal.mean, np.zeros_like(goal.mean)))
         chosen = (worth * trust(feasible, confidence)).argmax(axis=1)  # as the incumbent's rule has it
         each = np.arange(len(total))
         total += weight * feasible[each, chosen] * (worth[each, chosen] if is_worth_counted else 1.0)
     return total
-
-
-def goal_after(outlook: Outlook, part: slice, deviation: float) -> Prediction:
-    """The goal at each contender (larger is better) after each candidate's answer of that deviation."""
-    goal = outlook.belief.problem.goal
-    mean, variance = outlook.contender_prediction(goal.metric)
-    movement = outlook.movement(goal.metric)[part]
-    return Prediction(goal.sign * (mean + movement * deviation), np.maximum(variance - movement**2, 0.0))
-
-
-def chance_after(outlook: Outlook, constraint: Constraint, part: slice, deviation: float) -> Floats:
-    """The probability of the constraint at each contender after each candidate's answer of that deviation."""
-    mean, variance = outlook.contender_prediction(constraint.metric)
-    movement = outlook.movement(constraint.metric)[part]
-    after = Prediction(mean + movement * deviation, np.maximum(variance - movement**2, 0.0))
-    return outlook.belief.chance(constraint, after)
 
 
 def draw_contenders(outlook: Outlook, metric: str, count: int) -> tuple[Floats, Floats, Floats, np.random.Generator]:

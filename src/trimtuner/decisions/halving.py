@@ -28,8 +28,8 @@ from scipy.special import logsumexp, softmax
 from trimtuner.arrays import Booleans, Floats, Positions
 from trimtuner.decisions.designs import Step
 from trimtuner.problem.history import History, Measurement, Trial
-from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import Problem
+from trimtuner.problem.space import Pool
 
 _STREAM = 80  # tells the generators of these designs from those of others with the same seed
 _POINTS_AT_MOST = 8  # good configurations that a model must have; with widths of its own a column, more are not needed

@@ -8,18 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtuner.arrays import Floats
-from trimtuner.decisions.belief import BILLED_TIME, Belief, Places, Quantity
-from trimtuner.decisions.failures import ChanceOfRunning
+from trimtuner.decisions.belief import BILLED_TIME, Belief, ChanceOfRunning, Places, Quantity
 from trimtuner.errors import NoAnswer
 from trimtuner.models.inherited import Heir, Inherited, Legacy, weight_of
-from trimtuner.models.posterior import Mixture, Surrogate
-from trimtuner.models.targets import Logit, LogScale, Transform, transform_for
-from trimtuner.models.threads import one_thread
+from trimtuner.models.posterior import Logit, LogScale, Mixture, Surrogate, Transform, one_thread, transform_for
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import History, Measurement
-from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import COST, TIME, Problem
-from trimtuner.problem.space import Space
+from trimtuner.problem.space import Pool, Space
 
 TIME_GROWTH = 0.8  # time ~ fraction^0.8 before any evidence: most jobs have a fixed part, few grow faster than the data
 

@@ -20,7 +20,7 @@ from scipy.special import ndtr
 from trimtuner.arrays import Booleans, Floats, Positions
 from trimtuner.decisions.belief import CAUTION, LIKELY, Belief, Places
 from trimtuner.models.posterior import Prediction
-from trimtuner.problem.problem import COST, TIME
+from trimtuner.problem.problem import COST, TIME, Constraint
 
 CONTENDERS_AT_MOST = 96  # targets beyond these have next to no chance to be the best
 
@@ -294,6 +294,21 @@ class Outlook:
     def movement(self, metric: str) -> Floats:
         """U: one line a candidate, one column a contender."""
         return self._movements[self.belief.quantity_name(metric)]
+
+    def goal_after(self, part: slice, deviation: float) -> Prediction:
+        """The goal at each contender (larger is better) after each candidate's answer of that deviation."""
+        goal = self.belief.problem.goal
+        after = self._contenders_after(goal.metric, part, deviation)
+        return Prediction(goal.sign * after.mean, after.variance)
+
+    def chance_after(self, constraint: Constraint, part: slice, deviation: float) -> Floats:
+        """The probability of the constraint at each contender after each candidate's answer of that deviation."""
+        return self.belief.chance(constraint, self._contenders_after(constraint.metric, part, deviation))
+
+    def _contenders_after(self, metric: str, part: slice, deviation: float) -> Prediction:
+        mean, variance = self.contender_prediction(metric)
+        movement = self.movement(metric)[part]
+        return Prediction(mean + movement * deviation, np.maximum(variance - movement**2, 0.0))
 
     def contender_prediction(self, metric: str) -> Prediction:
         """Mean and variance of the metric at each contender, on its transformed scale; exact where measured."""

@@ -9,8 +9,8 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from trimtuner.decisions.acquisition import ConstrainedImprovement
 from trimtuner.decisions.belief import LIKELY
-from trimtuner.decisions.improvement import ConstrainedImprovement
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.decisions.value import value_of_knowing_everything
 from trimtuner.errors import InputError
@@ -83,15 +83,6 @@ class Either(Stop):
         """Refuse what either cannot judge."""
         self.left.check(problem)
         self.right.check(problem)
-
-
-@dataclass(frozen=True)
-class Never(Stop):
-    """The search goes on until it is cut off, or until there is nothing left to test."""
-
-    def reason(self, history: History, prospect: Prospect | None) -> str | None:  # noqa: ARG002
-        """None: there is never a reason."""
-        return None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from trimtuner.arrays import Floats
 from trimtuner.decisions.acquisition import Acquisition
-from trimtuner.decisions.entropy import chance_after, draw_contenders, draw_running, goal_after
+from trimtuner.decisions.entropy import draw_contenders, draw_running
 from trimtuner.decisions.outlook import Outlook, quadrature
 
 _CHUNK_CELLS = 60_000  # (candidate, contender) cells at a time, to stay in the processor's cache
@@ -43,9 +43,9 @@ class ValueOfRecommendation(Acquisition):
         belief, names = outlook.belief, outlook.scene.quantity_names
         points, weights = quadrature(self.roots, 1)
         deviations = points[:, 0].tolist()
-        worths = [belief.worth(goal_after(outlook, part, deviation)) for deviation in deviations]
+        worths = [belief.worth(outlook.goal_after(part, deviation)) for deviation in deviations]
         chances = [
-            [chance_after(outlook, constraint, part, deviation) for deviation in deviations]
+            [outlook.chance_after(constraint, part, deviation) for deviation in deviations]
             for constraint in belief.problem.constraints
         ]
         goal_axis = names.index(belief.quantity_name(belief.problem.goal.metric))

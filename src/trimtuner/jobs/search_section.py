@@ -134,7 +134,7 @@ class Search:
     def recipe(self) -> Recipe:
         """The method's recipe, with the stop rules of the job beside its own."""
         recipe = METHODS[self.method].recipe(self.options)
-        return recipe if self.stop is None else recipe.but(stop=recipe.stop | self.stop)
+        return recipe if self.stop is None else recipe.stopping_also(self.stop)
 
 
 def _search(field: Field) -> Search:

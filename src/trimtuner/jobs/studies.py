@@ -65,7 +65,7 @@ class JobStudy:
             rules.append(AfterTime(self.job.budget.seconds))
         recipe = self.job.search.recipe
         for rule in rules:
-            recipe = recipe.but(stop=recipe.stop | rule)
+            recipe = recipe.stopping_also(rule)
         return recipe
 
     def open_to_run(self) -> tuple[Study, Recorded]:

@@ -8,16 +8,52 @@ K      covariance of f         σ²  noise_variance of one measurement
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import ContextDecorator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.special import expit, logit
+from threadpoolctl import ThreadpoolController
 
 from trimtuner.arrays import Floats
-from trimtuner.models.threads import one_thread
+
+
+class _OneThread(ContextDecorator):
+    """The models' matrices are small: more threads only fight with each other, and with trainings under way.
+
+    How many threads linear algebra has is one number for the whole process, and whoever sets it must put it back before
+    another one reads it. So of the user's threads one is in here at a time.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        if not self._depth:
+            self._limit = self._libraries.limit(limits=1)
+            self._limit.__enter__()
+        self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if not self._depth:
+            self._limit.__exit__(None, None, None)
+        self._lock.release()
+
+    @cached_property
+    def _libraries(self) -> ThreadpoolController:
+        """Looked for once, when there is something to compute: those of numpy and scipy are loaded by then."""
+        return ThreadpoolController().select(user_api="blas")
+
+
+one_thread = _OneThread()
 
 
 class Prediction(NamedTuple):
@@ -64,6 +100,8 @@ class Posterior(Protocol):
 
 class Surrogate(Protocol):
     """A way of learning: from rows and targets to a mixture of posteriors."""
+
+    takes_thousands: ClassVar[bool]  # whether somebody who waits for a page would wait for so many measurements
 
     def fit(self, rows: Floats, targets: Floats, scale: float | None, generator: np.random.Generator) -> Mixture:
         """Learn from measurements; ``scale`` is a prior guess of the targets' spread, where there is one."""
@@ -140,3 +178,103 @@ class Mixture:
     def condition(self, rows: Floats, answers: Floats) -> Mixture:
         """The same after imagined answers; weights stay, for an imagined answer is no evidence between members."""
         return Mixture(self.weights, [Conditioned(member, rows, answers) for member in self.members])
+
+
+_EDGE = 0.002  # keeps the logit of a share of exactly 0 or 1 finite; below what separates good configurations
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+
+class Transform(Protocol):
+    """A strictly increasing map from a metric's values to the real line."""
+
+    scale: float | None  # prior guess of the spread of transformed values; None where there is none
+
+    def forward(self, values: Floats) -> Floats:
+        """Values to the model's scale."""
+
+    def inverse(self, latent: Floats) -> Floats:
+        """From the model's scale back to values."""
+
+    def expectation(self, mean: Floats, variance: Floats) -> Floats:
+        """The expected value when the transformed value is Gaussian."""
+
+
+class Identity:
+    """The metric as it is."""
+
+    scale: float | None = None
+
+    def forward(self, values: Floats) -> Floats:
+        """The values as they are."""
+        return np.asarray(values, dtype=float)
+
+    def inverse(self, latent: Floats) -> Floats:
+        """The values as they were."""
+        return latent
+
+    def expectation(self, mean: Floats, variance: Floats) -> Floats:  # noqa: ARG002
+        """The mean itself, whatever the variance."""
+        return mean
+
+
+class LogScale:
+    """Logarithms, for what is above 0 and varies by factors: time, cost, latency, loss."""
+
+    scale: float | None = 1.0
+
+    def forward(self, values: Floats) -> Floats:
+        """log y; minus infinity for what is not above 0, as a limit that nothing can meet."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(np.asarray(values) > 0, np.log(np.maximum(values, 1e-300)), -np.inf)
+
+    def inverse(self, latent: Floats) -> Floats:
+        """exp z, within the range of numbers."""
+        return np.asarray(np.exp(np.clip(latent, -700.0, 700.0)))
+
+    def expectation(self, mean: Floats, variance: Floats) -> Floats:
+        """exp(μ + σ²/2), the log-normal's mean."""
+        return self.inverse(mean + 0.5 * variance)
+
+
+class Logit:
+    """Log odds, for shares: from 0.98 to 0.99 is as far as from 0.50 to 0.67."""
+
+    scale: float | None = 1.5
+
+    def forward(self, values: Floats) -> Floats:
+        """logit of a share pulled a little off 0 and 1; limits outside [0, 1] are always or never met."""
+        shares = np.asarray(values, dtype=float)
+        inside = logit(_EDGE + (1.0 - 2.0 * _EDGE) * np.clip(shares, 0.0, 1.0))
+        return np.where(shares > 1.0, np.inf, np.where(shares < 0.0, -np.inf, inside))
+
+    def inverse(self, latent: Floats) -> Floats:
+        """The share that has these log odds."""
+        return np.asarray(np.clip((expit(latent) - _EDGE) / (1.0 - 2.0 * _EDGE), 0.0, 1.0))
+
+    def expectation(self, mean: Floats, variance: Floats) -> Floats:
+        """By Gauss-Hermite quadrature: the logit-normal's mean has no closed form."""
+        points = np.asarray(mean)[..., None] + np.sqrt(variance)[..., None] * _NODES
+        result: Floats = self.inverse(points) @ _WEIGHTS
+        return result
+
+
+def transform_for(values: Floats, *, is_positive: bool, more_is_better: bool) -> Transform:
+    """The transform that suits what was measured (and the limits set on it).
+
+    ``is_positive`` is for metrics that are above 0 by their nature. What should be large and lies within [0, 1] is a
+    share; what should be small and lies there, a latency in seconds say, may yet pass 1.
+    """
+    if is_positive:
+        return LogScale()
+    if more_is_better and values.min() >= 0.0 and values.max() <= 1.0:
+        return Logit()
+    if values.min() > 0.0:
+        return LogScale()
+    return Identity()
+
+
+def spread_of(values: Floats) -> float:
+    """The values' deviation; a guess from their size where they differ by rounding alone, for that is no spread."""
+    deviation, size = float(values.std()), float(np.abs(values).max())
+    return deviation if deviation > 1e-12 * size else max(size, 1.0)

@@ -13,14 +13,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from trimtuner.arrays import Floats, Positions
 from trimtuner.models.forest import Forest, grow
 from trimtuner.models.kernels import Basis, log_basis
-from trimtuner.models.posterior import Memo, Mixture, Prediction
-from trimtuner.models.targets import spread_of
+from trimtuner.models.posterior import Memo, Mixture, Prediction, spread_of
 
 _SLOPE_RIDGE = 0.02  # a line over the fraction needs some spread of fractions within a configuration
 _PRIOR_WEIGHT = 3.0  # how many measurements the prior guess of the spread is worth
@@ -34,6 +34,7 @@ class BaggedTrees:
 
     count: int = 64
     basis: Basis = log_basis
+    takes_thousands: ClassVar[bool] = True
 
     def fit(self, rows: Floats, targets: Floats, scale: float | None, generator: np.random.Generator) -> Mixture:
         """Bootstrap, fit each member's line, grow all trees on the residuals."""

@@ -13,7 +13,7 @@ import numpy as np
 from trimtuner.decisions.belief import Belief
 from trimtuner.decisions.stopping import Stop
 from trimtuner.errors import InputError, SearchOver
-from trimtuner.models.threads import one_thread
+from trimtuner.models.posterior import one_thread
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
@@ -71,19 +71,19 @@ class Study:
     ) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError(f"seed={seed!r} must be a whole number from 0")
-        if budget is None and storage is not None:
-            budget = budget_in_record(storage, name)  # a cap is not lifted by not naming it
         problem = Problem.of(space, maximize, minimize, constraints, budget, timeout)
         if not isinstance(method, Recipe | str):
             raise InputError(f"method={method!r} must be the name of a method, such as 'trimtuner'")
         if stop is not None and not isinstance(stop, Stop):
             raise InputError(f"stop={stop!r} must be a rule such as tt.AfterTrials(60)")
         recipe = method if isinstance(method, Recipe) else recipe_named(method)
-        recipe = recipe if stop is None else recipe.but(stop=recipe.stop | stop)
+        recipe = recipe if stop is None else recipe.stopping_also(stop)
         recipe.check(problem)
         sources = _checked_sources(learn_from)
         if sources:
             recipe.require_learning()
+        if budget is None and storage is not None:  # a cap is not lifted by not naming it
+            problem = replace(problem, budget=budget_in_record(storage, name))
         names = tuple(source.name if isinstance(source, Study) else str(source) for source in sources)
         description = Description(problem, method, int(seed), learn_from=names)
         if storage is None:

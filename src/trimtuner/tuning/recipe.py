@@ -16,15 +16,14 @@ from trimtuner.decisions.designs import Design
 from trimtuner.decisions.filters import Filter, KeepAll
 from trimtuner.decisions.incumbents import Incumbent
 from trimtuner.decisions.learning import Inheritance, expect, learn
-from trimtuner.decisions.stopping import Never, Stop
+from trimtuner.decisions.stopping import Stop
 from trimtuner.errors import InputError
 from trimtuner.models.inherited import Heir
 from trimtuner.models.posterior import Surrogate
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import History
-from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import Problem
-from trimtuner.problem.space import Space
+from trimtuner.problem.space import Pool, Space
 
 Need: TypeAlias = Callable[[Problem], str | None]  # what is missing in a problem for the method to serve it
 
@@ -48,7 +47,7 @@ class _Parts(TypedDict, total=False):
     takes_snapshots: bool
     quality_growth: float
     confidence: float
-    stop: Stop
+    stop: Stop | None
     needs: tuple[Need, ...]
     earlier: tuple[Inheritance, ...]
 
@@ -69,7 +68,7 @@ class Recipe:
     takes_snapshots: bool = False  # also after the design, where the space offers them
     quality_growth: float = 0.0  # that accuracy is expected to have with the data before any evidence; see learn
     confidence: float = CAUTION  # with which a trial must fit what is left of the budget
-    stop: Stop = field(default_factory=Never)
+    stop: Stop | None = None  # None: the search goes on until it is cut off, or nothing is left to test
     needs: tuple[Need, ...] = ()
     earlier: tuple[Inheritance, ...] = ()  # studies to learn from, besides the history
 
@@ -77,13 +76,18 @@ class Recipe:
         """The same method with some parts exchanged."""
         return replace(self, **parts)
 
+    def stopping_also(self, rule: Stop) -> Recipe:
+        """The same method with one more reason to stop."""
+        return self.but(stop=rule if self.stop is None else self.stop | rule)
+
     def check(self, problem: Problem) -> None:
         """Refuse a problem that the method cannot serve."""
         for need in self.needs:
             missing = need(problem)
             if missing is not None:
                 raise InputError(missing)
-        self.stop.check(problem)
+        if self.stop is not None:
+            self.stop.check(problem)
 
     def narrow(self, problem: Problem) -> Problem:
         """The problem as the method sees it: one that tests on all of the data only, recommends it only."""

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from trimtuner.decisions.acquisition import Acquisition, ExpectedCost, RegardlessOfLimits
+from trimtuner.decisions.acquisition import (
+    Acquisition,
+    AtTargets,
+    ConstrainedImprovement,
+    ExpectedCost,
+    RegardlessOfLimits,
+    ShareAtTargets,
+)
 from trimtuner.decisions.designs import AcrossFractions, CheapStart, LatinHypercube, RandomSearch
 from trimtuner.decisions.entropy import ChanceIncumbentFeasible, ConstrainedAccuracyOfIncumbent, InformationAboutBest
 from trimtuner.decisions.filters import (
@@ -18,7 +25,6 @@ from trimtuner.decisions.filters import (
     SearchByDirect,
 )
 from trimtuner.decisions.halving import Bohb, Hyperband
-from trimtuner.decisions.improvement import AtTargets, ConstrainedImprovement, ShareAtTargets
 from trimtuner.decisions.incumbents import (
     BestMeasured,
     BestPredicted,
@@ -27,11 +33,10 @@ from trimtuner.decisions.incumbents import (
     MostExpected,
 )
 from trimtuner.decisions.lookahead import Lookahead
-from trimtuner.decisions.stopping import LittleImprovement, Never
+from trimtuner.decisions.stopping import LittleImprovement
 from trimtuner.decisions.value import ValueOfRecommendation
 from trimtuner.errors import InputError, nearest
-from trimtuner.models.gaussian_process import GaussianProcess
-from trimtuner.models.hyperparameters import MostLikely, Sampled
+from trimtuner.models.gaussian_process import GaussianProcess, MostLikely, Sampled
 from trimtuner.models.kernels import (
     Basis,
     FractionKernel,
@@ -210,7 +215,7 @@ def cherrypick(
         acquisition=ConstrainedImprovement(),
         incumbent=BestMeasured(),
         tests=WhereTested.FULL,
-        stop=Never() if stop_below == 0 else LittleImprovement(_above("stop_below", stop_below, 0.0), after=6),
+        stop=None if stop_below == 0 else LittleImprovement(_above("stop_below", stop_below, 0.0), after=6),
         needs=(single_goal,),
     )
 

@@ -15,11 +15,11 @@ from trimtuner.decisions.outlook import Outlook
 from trimtuner.decisions.pareto import Outline, belief_within, price_of_step, prices_along, undominated
 from trimtuner.decisions.stopping import Prospect
 from trimtuner.errors import SearchOver
-from trimtuner.models.threads import one_thread
+from trimtuner.models.posterior import one_thread
 from trimtuner.problem.axes import Configuration
 from trimtuner.problem.history import History, Origin, Trial
-from trimtuner.problem.pool import Pool
 from trimtuner.problem.problem import Problem
+from trimtuner.problem.space import Pool
 from trimtuner.tuning.pareto import outline_named, outline_sought
 from trimtuner.tuning.recipe import Recipe
 
@@ -47,7 +47,7 @@ def ask(problem: Problem, recipe: Recipe, history: History, seed: int, belief: B
         return _trial(pool, history, _random_step(candidates, (seed, history.next_number)), "random")
     if belief is None:
         belief = recipe.believe(problem, pool, history, seed)
-    found = outline_sought(recipe, belief)
+    found = None if belief.problem.goal.against is None else outline_sought(recipe, belief)
     sought = belief if found is None else belief_within(belief, price_of_step(found, history.next_number))
     outlook = _affordable(recipe, sought, candidates, history, (seed, history.next_number))
     chosen = _best_candidate(recipe, recipe.acquisition, outlook, np.random.default_rng([seed, history.next_number, 0]))
@@ -112,6 +112,8 @@ def _as_seen(problem: Problem, recipe: Recipe, history: History) -> tuple[Proble
 def _stop_if_enough(
     recipe: Recipe, history: History, prospect: Prospect | None, others: tuple[Prospect, ...] = ()
 ) -> None:
+    if recipe.stop is None:
+        return
     reason = recipe.stop.reason(history, prospect)
     if reason is not None and all(recipe.stop.reason(history, other) is not None for other in others):
         raise SearchOver(f"the search is over: {reason}; take the recommendation")

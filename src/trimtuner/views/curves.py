@@ -11,8 +11,8 @@ from trimtuner.arrays import Floats
 from trimtuner.decisions.belief import Belief, Places
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement
-from trimtuner.problem.pool import Key
 from trimtuner.problem.problem import COST, TIME
+from trimtuner.problem.space import Key
 from trimtuner.state import StudyState
 from trimtuner.tuning.recommendation import Estimate
 from trimtuner.views.blocks import Block, Drawn, Picture, TextTable, View, numbered

@@ -11,8 +11,8 @@ import numpy as np
 
 from trimtuner.decisions.belief import Belief
 from trimtuner.problem.expressions import Value
-from trimtuner.problem.pool import Key
 from trimtuner.problem.problem import Goal
+from trimtuner.problem.space import Key
 from trimtuner.state import StudyState
 from trimtuner.views.blocks import Block, Drawn, Folded, Picture, TextTable, View, named_pictures
 from trimtuner.views.drawing.chart import Chart, across, time_unit, unit_of, up

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from trimtuner.errors import TrimTunerError
 from trimtuner.jobs.studies import JobStudy
-from trimtuner.models.gaussian_process import GaussianProcess
 from trimtuner.state import StudyState
 from trimtuner.views import every
 from trimtuner.views.blocks import EFFORTS, Effort, html_of
@@ -146,10 +145,10 @@ def _take(shown: Shown, effort: Effort, done: Rendered) -> None:
 
 
 def _patient(subject: StudyState) -> StudyState:
-    """Gaussian processes of thousands of measurements are not waited for; trees are."""
-    if isinstance(subject.recipe.surrogate, GaussianProcess):
-        return replace(subject, modelled_at_most=_MODELLED_AT_MOST)
-    return subject
+    """Who looks at a page does not wait for the model of thousands of measurements, where that takes minutes."""
+    if subject.recipe.surrogate.takes_thousands:
+        return subject
+    return replace(subject, modelled_at_most=_MODELLED_AT_MOST)
 
 
 @cache
