@@ -20,9 +20,9 @@ from benchmarks.papers.plots import COLOURS, _plain_ticks, _save, require_matplo
 from trimtuner.arrays import Floats, Positions
 from trimtuner.decisions.acquisition import ShareAtTargets
 from trimtuner.decisions.belief import CAUTION, Belief, Places
+from trimtuner.decisions.entropy import ValueOfRecommendation
 from trimtuner.decisions.filters import ClimbAsEarned, ScoreOf
 from trimtuner.decisions.outlook import Outlook
-from trimtuner.decisions.value import ValueOfRecommendation
 from trimtuner.engines.table import Table
 from trimtuner.models.gaussian_process import ProcessPosterior
 from trimtuner.models.kernels import FractionKernel, FractionWalk, Kernel, Matern52, Sum, log_basis

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trimtuner.decisions.acquisition import Acquisition, ConstrainedImprovement, ExpectedCost
     from trimtuner.decisions.designs import CheapStart, LatinHypercube, RandomSearch
-    from trimtuner.decisions.entropy import InformationAboutBest
+    from trimtuner.decisions.entropy import InformationAboutBest, ValueOfRecommendation
     from trimtuner.decisions.incumbents import BestMeasured, BestPredictedFeasible, MostExpected
     from trimtuner.decisions.stopping import AfterMoney, AfterTime, AfterTrials, LittleImprovement, NotWorthItsPrice
-    from trimtuner.decisions.value import ValueOfRecommendation
     from trimtuner.errors import InputError, NoAnswer, SearchOver, TrimTunerError
     from trimtuner.models.trees import BaggedTrees
     from trimtuner.problem.cloud import Cloud
@@ -43,7 +42,7 @@ _HOMES = {
     "CheapStart": "decisions.designs",
     "Choice": "problem.parameters",
     "Cloud": "problem.cloud",
-    "ConstrainedImprovement": "decisions.improvement",
+    "ConstrainedImprovement": "decisions.acquisition",
     "Estimate": "tuning.recommendation",
     "ExpectedCost": "decisions.acquisition",
     "Float": "problem.parameters",
@@ -66,7 +65,7 @@ _HOMES = {
     "Study": "study.study",
     "Trial": "problem.history",
     "TrimTunerError": "errors",
-    "ValueOfRecommendation": "decisions.value",
+    "ValueOfRecommendation": "decisions.entropy",
     "WhereTested": "tuning.recipe",
     "recipe_named": "tuning.recipes",
     "report": "reporting",

@@ -17,8 +17,7 @@ from decisions.fakes import (
     space_of,
 )
 from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy, ExpectedCost, ShareAtTargets
-from trimtuner.decisions.entropy import ChanceIncumbentFeasible, InformationAboutBest
-from trimtuner.decisions.value import ValueOfRecommendation
+from trimtuner.decisions.entropy import ChanceIncumbentFeasible, InformationAboutBest, ValueOfRecommendation
 
 ACQUISITIONS = {
     "cost": ExpectedCost(),

@@ -35,11 +35,15 @@ from trimtuner.decisions.acquisition import (
     RegardlessOfLimits,
 )
 from trimtuner.decisions.belief import Places
-from trimtuner.decisions.entropy import ChanceIncumbentFeasible, ConstrainedAccuracyOfIncumbent, InformationAboutBest
+from trimtuner.decisions.entropy import (
+    ChanceIncumbentFeasible,
+    ConstrainedAccuracyOfIncumbent,
+    InformationAboutBest,
+    ValueOfRecommendation,
+)
 from trimtuner.decisions.learning import learn
 from trimtuner.decisions.lookahead import Lookahead
 from trimtuner.decisions.outlook import Outlook, mixed_quadrature
-from trimtuner.decisions.value import ValueOfRecommendation
 from trimtuner.models.gaussian_process import GaussianProcess, MostLikely
 from trimtuner.models.kernels import FractionKernel, Matern52, log_basis
 from trimtuner.models.trees import BaggedTrees

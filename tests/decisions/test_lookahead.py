@@ -28,8 +28,8 @@ from decisions.fakes import (
     space_of,
 )
 from trimtuner.decisions.acquisition import ConstrainedImprovement, ExpectedCost
+from trimtuner.decisions.entropy import ValueOfRecommendation
 from trimtuner.decisions.lookahead import Lookahead
-from trimtuner.decisions.value import ValueOfRecommendation
 from trimtuner.errors import SearchOver
 from trimtuner.problem.space import Space
 from trimtuner.study.study import Study

@@ -26,17 +26,16 @@ from decisions.fakes import (
     space_of,
     trial,
 )
+from trimtuner.decisions.entropy import ValueOfRecommendation, value_of_knowing_everything
 from trimtuner.decisions.stopping import (
     AfterMoney,
     AfterTime,
     AfterTrials,
     LittleImprovement,
-    Never,
     NotWorthItsPrice,
     Prospect,
     Stop,
 )
-from trimtuner.decisions.value import ValueOfRecommendation, value_of_knowing_everything
 from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.history import Outcome
 from trimtuner.problem.space import Space
@@ -110,10 +109,6 @@ def test_what_is_forgotten_is_no_trial_but_took_its_time():
     assert AfterTrials(2).reason(history, None) is not None
     assert AfterTrials(2).reason(forgotten, None) is None
     assert AfterTime(10).reason(forgotten, None) is not None
-
-
-def test_never_never_fires():
-    assert Never().reason(taking(*[1e9] * 50), None) is None
 
 
 @pytest.mark.parametrize(

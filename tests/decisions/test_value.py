@@ -23,7 +23,7 @@ from decisions.fakes import (
     space_of,
 )
 from trimtuner.decisions import value
-from trimtuner.decisions.value import ValueOfRecommendation
+from trimtuner.decisions.entropy import ValueOfRecommendation
 
 seeds = st.integers(0, 10_000)
 MANY = 40_000  # samples

@@ -312,8 +312,8 @@ def test_options_of_a_method_come_from_its_text_or_its_key(tmp_path):
 
 
 def test_stop_rules_join_those_of_the_method(tmp_path):
-    job = job_of(tmp_path, SMALL + "search: {method: fabulinus, stop: {little_improvement: 0.05}}\n")
-    own = job_of(tmp_path, SMALL + "search: {method: fabulinus}\n").search.recipe.stop
+    job = job_of(tmp_path, SMALL + "search: {method: cherrypick, stop: {little_improvement: 0.05}}\n")
+    own = job_of(tmp_path, SMALL + "search: {method: cherrypick}\n").search.recipe.stop
     assert job.search.stop == LittleImprovement(0.05)
     assert job.search.recipe.stop == own | LittleImprovement(0.05)
 

@@ -62,7 +62,7 @@ class TestStudies:
     def test_another_definition_is_refused_with_what_differs(self, place):
         with pytest.raises(DefinitionDiffers) as caught:
             open_records(place).create_or_open("study", {"space": 2}, 10.0)
-        assert caught.value.differences == ("space: was 1, is 2",)
+        assert caught.value.differences == ("space: was {'a': [1, 2.0, True, 'x']}, is 2",)
 
     def test_earlier_studies_are_copied_once_when_the_study_is_made(self, place):
         measured = tuple(Measurement({"a": a, "b": "é"}, 0.5, {"accuracy": 0.1 * a}) for a in (1, 2))

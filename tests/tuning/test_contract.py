@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 from decisions.fakes import KnownSurrogate, gaussian_of_times, gaussian_over, problem_of, space_of
-from trimtuner.decisions.stopping import Never
 from trimtuner.errors import InputError, NoAnswer, SearchOver
 from trimtuner.problem.history import PREEMPTED, History, Trial
 from trimtuner.problem.parameters import Choice, Float
@@ -376,7 +375,7 @@ def _asked_in_another_process(hash_seed):
 @pairs("most accurate", "cheapest", "snapshots")
 def test_trials_under_way_are_distinct_and_may_end_in_any_order(name, family):
     problem, recipe, steps, _ = searched(name, family)
-    problem, recipe = replace(problem, budget=None), recipe.but(stop=Never())
+    problem, recipe = replace(problem, budget=None), recipe.but(stop=None)
     history = steps[min(4, len(steps) - 1)][0]
     seen = {(problem.space.key(dict(one)), fraction) for one, fraction in history.tested()}
     under_way = []
@@ -599,7 +598,7 @@ def foreseeing(name, problem):
     recipe = recipe_of(name)
     space = recipe.narrow(problem).space
     times = gaussian_of_times(space, [usd(size, fraction) for fraction in space.fractions for size in SIZES])
-    return recipe.but(surrogate=KnownSurrogate(share=gaussian_over(space, 0.0), positive=times), stop=Never())
+    return recipe.but(surrogate=KnownSurrogate(share=gaussian_over(space, 0.0), positive=times), stop=None)
 
 
 def paid(problem, trial):
@@ -699,7 +698,7 @@ def test_a_study_refuses_what_its_method_refuses(name):
 @every_method
 def test_a_whole_search_keeps_all_of_it(name, family):
     """To the last place: in the space, never twice, at fractions it tests; then it is over and has the best."""
-    problem, recipe = PROBLEMS[family](), recipe_of(name).but(stop=Never())
+    problem, recipe = PROBLEMS[family](), recipe_of(name).but(stop=None)
     if not is_served(name, problem):
         pytest.skip("refused")
     problem = replace(problem, budget=None)

@@ -8,7 +8,7 @@ from trimtuner.decisions.designs import AcrossFractions, LatinHypercube
 from trimtuner.decisions.filters import HighestConstrainedAccuracy, KeepAll, KeepRandom, SearchByCMAES, SearchByDirect
 from trimtuner.decisions.halving import Bohb, Hyperband
 from trimtuner.decisions.lookahead import Lookahead
-from trimtuner.decisions.stopping import LittleImprovement, Never
+from trimtuner.decisions.stopping import LittleImprovement
 from trimtuner.errors import InputError
 from trimtuner.models.gaussian_process import GaussianProcess
 from trimtuner.models.trees import BaggedTrees
@@ -279,4 +279,4 @@ def test_the_horizon_is_that_of_the_lookahead(name):
 def test_cherrypick_ends_by_itself_unless_told_not_to():
     assert recipe_named("cherrypick").stop == LittleImprovement(0.1, after=6)
     assert recipe_named("cherrypick:stop_below=0.02").stop == LittleImprovement(0.02, after=6)
-    assert recipe_named("cherrypick:stop_below=0").stop == Never()
+    assert recipe_named("cherrypick:stop_below=0").stop is None

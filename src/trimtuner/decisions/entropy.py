@@ -6,19 +6,25 @@ Samples are drawn once. For a candidate c and an imagined answer y they are cond
 f' = f + Cov(f, y_c) / Var(y_c) · (y - y_c), where y_c is what the same sample says the answer would be, so the entropy
 of all candidates is one array computation. What is scored is the *gain*, the expected fall of the entropy of p_opt by
 the trial, not its absolute distance from uniform: a candidate that tells nothing scores exactly 0.
+
+``ValueOfRecommendation`` asks instead what the trial is expected to add to the worth of the recommendation (the
+knowledge gradient, constraints included): for each candidate and each imagined answer the contenders' means and chances
+move along their lines (see outlook), the recommendation is the contender with the highest expected worth × P(feasible),
+and its value is averaged over answers.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import solve_triangular
 
 from trimtuner.arrays import AnyFloats, Booleans, Floats
 from trimtuner.decisions.acquisition import Acquisition
 from trimtuner.decisions.incumbents import FEASIBLE_ENOUGH, trust
-from trimtuner.decisions.outlook import Outlook, quadrature
+from trimtuner.decisions.outlook import Outlook, draw_contenders, draw_running, quadrature
 from trimtuner.models.posterior import Prediction
 
 _CHUNK_CELLS = 400_000  # cells of one chunk of (candidate, sample, contender): small enough for the processor's cache
@@ -102,19 +108,6 @@ def _expected_of_incumbent(outlook: Outlook, confidence: float, roots: int, *, i
     return total
 
 
-def draw_contenders(outlook: Outlook, metric: str, count: int) -> tuple[Floats, Floats, Floats, np.random.Generator]:
-    """Joint samples at the contenders (one line each), the normals and factor they come from, and the generator."""
-    free = 1.0 - outlook.scene.is_measured
-    covariance = outlook.contender_covariance(metric)
-    # A measured contender has no variance left; the jitter keeps the factor defined, and is not for its sample.
-    scale = max(float(np.trace(covariance)) / len(covariance), 1e-12)
-    factor = cholesky(covariance + 1e-6 * scale * np.eye(len(covariance)), lower=True)
-    # Seeded by the quantity, so that cost and time read from one model are one sample.
-    generator = np.random.default_rng([*outlook.seed, _number_of(outlook, metric)])
-    normal = generator.normal(size=(count, len(covariance)))
-    return outlook.contender_prediction(metric).mean + normal @ factor.T * free, normal, factor, generator
-
-
 @dataclass(frozen=True)
 class _Draws:
     """Joint samples of one metric at the contenders, and what they say of each candidate's answer."""
@@ -150,15 +143,6 @@ def _limits(outlook: Outlook) -> list[tuple[str, bool, np.float32]]:
     return [(c.metric, c.is_upper, np.float32(belief.transformed_limit(c))) for c in belief.problem.constraints]
 
 
-def draw_running(outlook: Outlook, samples: int) -> Booleans | None:
-    """In which samples each contender runs at all; nothing as long as nothing has failed."""
-    chance = outlook.belief.running_at_targets[outlook.contenders]
-    if chance.all() and (chance == 1.0).all():
-        return None
-    generator = np.random.default_rng([*outlook.seed, 1_000_003])
-    return generator.random((samples, len(chance))) < chance
-
-
 def _best(
     outlook: Outlook,
     values: dict[str, AnyFloats],
@@ -187,5 +171,63 @@ def _entropy_of_best(counts: Floats) -> Floats:
     return np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1))
 
 
-def _number_of(outlook: Outlook, metric: str) -> int:
-    return list(outlook.belief.quantities).index(outlook.belief.quantity_name(metric))
+_CHUNK_CELLS = 60_000  # (candidate, contender) cells at a time, to stay in the processor's cache
+_ROUNDING = 1e-9  # of the worth: less is the error of the arithmetic and of the transforms' own quadrature
+
+
+@dataclass(frozen=True)
+class ValueOfRecommendation(Acquisition):
+    """Expected rise, by the trial, of worth × P(feasible) of what would be recommended; in the goal's units."""
+
+    roots: int = 3
+
+    def score(self, outlook: Outlook) -> Floats:
+        """Never below 0: knowing more cannot make the best choice worse. A trial that fails teaches nothing of it."""
+        chunk = max(1, _CHUNK_CELLS // len(outlook.contenders))
+        parts = [slice(start, start + chunk) for start in range(0, len(outlook.candidates), chunk)]
+        rise = np.concatenate([self._rise(outlook, part) for part in parts]) * outlook.running
+        # What numerical error alone would leave is no value: 1e-12 over the cost must not choose the trial.
+        return np.where(rise > _ROUNDING * float(outlook.value_at_contenders.max()), rise, 0.0)
+
+    def _rise(self, outlook: Outlook, part: slice) -> Floats:
+        """How much the best contender is expected to beat the present one after the answer of each candidate.
+
+        Both are valued under the same answers: with few roots the mean of a curved value is not the value at the mean,
+        and the difference of the two would count as a gain.
+        """
+        belief, names = outlook.belief, outlook.scene.quantity_names
+        points, weights = quadrature(self.roots, 1)
+        deviations = points[:, 0].tolist()
+        worths = [belief.worth(outlook.goal_after(part, deviation)) for deviation in deviations]
+        chances = [
+            [outlook.chance_after(constraint, part, deviation) for deviation in deviations]
+            for constraint in belief.problem.constraints
+        ]
+        goal_axis = names.index(belief.quantity_name(belief.problem.goal.metric))
+        axes = [names.index(belief.quantity_name(constraint.metric)) for constraint in belief.problem.constraints]
+        running = belief.running_at_targets[outlook.contenders]
+        present = int(outlook.value_at_contenders.argmax())
+        total = np.zeros(len(worths[0]))
+        for roots in itertools.product(range(self.roots), repeat=len(names)):
+            met = belief.chance_of_all([chance[roots[axis]] for chance, axis in zip(chances, axes, strict=True)])
+            value = worths[roots[goal_axis]] * running * met
+            total += float(np.prod(weights[list(roots)])) * (value.max(axis=1) - value[:, present])
+        return total
+
+
+def value_of_knowing_everything(outlook: Outlook, samples: int = 512) -> float:
+    """E[max v] - max E[v] over the contenders: what perfect knowledge of them would add to the recommendation."""
+    belief, goal = outlook.belief, outlook.belief.problem.goal
+    drawn = {metric: draw_contenders(outlook, metric, samples)[0] for metric in outlook.scene.metrics}
+    # Unlike the expected worth, a sample's is not cut off at the floor: that would hide what the doubtful may lose.
+    value = goal.sign * belief.quantity_of(goal.metric).transform.inverse(drawn[goal.metric]) - belief.floor
+    running = draw_running(outlook, samples)
+    if running is not None:
+        value = value * running
+    for constraint in belief.problem.constraints:
+        limit = belief.transformed_limit(constraint)
+        within = drawn[constraint.metric] <= limit if constraint.is_upper else drawn[constraint.metric] >= limit
+        value = value * within
+    # The same samples on both sides: what chance alone puts into the greatest mean is then in both.
+    known = np.maximum(value.max(axis=1), 0.0).mean()
+    return float(max(known - max(value.mean(axis=0).max(), 0.0), 0.0))

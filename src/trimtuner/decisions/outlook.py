@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
 import numpy as np
+from scipy.linalg import cholesky
 from scipy.special import ndtr
 
 from trimtuner.arrays import Booleans, Floats, Positions
@@ -405,3 +406,29 @@ def mixed_quadrature(roots: tuple[int, ...]) -> tuple[Floats, Floats]:
     together = np.prod([product.ravel() for product in products], axis=0)
     points.flags.writeable = together.flags.writeable = False  # they are shared
     return points, together
+
+
+def draw_contenders(outlook: Outlook, metric: str, count: int) -> tuple[Floats, Floats, Floats, np.random.Generator]:
+    """Joint samples at the contenders (one line each), the normals and factor they come from, and the generator."""
+    free = 1.0 - outlook.scene.is_measured
+    covariance = outlook.contender_covariance(metric)
+    # A measured contender has no variance left; the jitter keeps the factor defined, and is not for its sample.
+    scale = max(float(np.trace(covariance)) / len(covariance), 1e-12)
+    factor = cholesky(covariance + 1e-6 * scale * np.eye(len(covariance)), lower=True)
+    # Seeded by the quantity, so that cost and time read from one model are one sample.
+    generator = np.random.default_rng([*outlook.seed, _number_of(outlook, metric)])
+    normal = generator.normal(size=(count, len(covariance)))
+    return outlook.contender_prediction(metric).mean + normal @ factor.T * free, normal, factor, generator
+
+
+def draw_running(outlook: Outlook, samples: int) -> Booleans | None:
+    """In which samples each contender runs at all; nothing as long as nothing has failed."""
+    chance = outlook.belief.running_at_targets[outlook.contenders]
+    if chance.all() and (chance == 1.0).all():
+        return None
+    generator = np.random.default_rng([*outlook.seed, 1_000_003])
+    return generator.random((samples, len(chance))) < chance
+
+
+def _number_of(outlook: Outlook, metric: str) -> int:
+    return list(outlook.belief.quantities).index(outlook.belief.quantity_name(metric))

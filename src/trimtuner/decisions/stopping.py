@@ -11,8 +11,8 @@ import numpy as np
 
 from trimtuner.decisions.acquisition import ConstrainedImprovement
 from trimtuner.decisions.belief import LIKELY
+from trimtuner.decisions.entropy import value_of_knowing_everything
 from trimtuner.decisions.outlook import Outlook
-from trimtuner.decisions.value import value_of_knowing_everything
 from trimtuner.errors import InputError
 from trimtuner.problem.history import History
 from trimtuner.problem.problem import COST, TIME, Problem, parse_quantity

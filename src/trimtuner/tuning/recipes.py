@@ -14,7 +14,12 @@ from trimtuner.decisions.acquisition import (
     ShareAtTargets,
 )
 from trimtuner.decisions.designs import AcrossFractions, CheapStart, LatinHypercube, RandomSearch
-from trimtuner.decisions.entropy import ChanceIncumbentFeasible, ConstrainedAccuracyOfIncumbent, InformationAboutBest
+from trimtuner.decisions.entropy import (
+    ChanceIncumbentFeasible,
+    ConstrainedAccuracyOfIncumbent,
+    InformationAboutBest,
+    ValueOfRecommendation,
+)
 from trimtuner.decisions.filters import (
     ClimbAsEarned,
     Filter,
@@ -34,7 +39,6 @@ from trimtuner.decisions.incumbents import (
 )
 from trimtuner.decisions.lookahead import Lookahead
 from trimtuner.decisions.stopping import LittleImprovement
-from trimtuner.decisions.value import ValueOfRecommendation
 from trimtuner.errors import InputError, nearest
 from trimtuner.models.gaussian_process import GaussianProcess, MostLikely, Sampled
 from trimtuner.models.kernels import (
