@@ -17,6 +17,8 @@ from trimtuner.jobs.studies import JobStudy
 from trimtuner.problem.problem import Problem
 from trimtuner.records import DefinitionDiffers, RecordsView
 from trimtuner.study.description import Description
+from trimtuner.study.explaining import explain_text
+from trimtuner.study.telling import status
 from trimtuner.tuning.recipes import METHODS, recipe_named
 
 JOB = """\
@@ -142,6 +144,21 @@ def test_a_description_is_plain_json_and_says_how_it_differs_from_another(name, 
         f"constraints.time.at_most: was 4.0, is {limit}.0",
         f"seed: was {seed + 1}, is {seed}",
     )
+
+
+def test_status_and_explanations_are_the_same_in_python_and_of_a_job_file(tmp_path):
+    code = in_python(tmp_path, constraints=["time <= 1200 s"])
+    measure(code, 5)
+    state = JobStudy.at(job_file(tmp_path)).judged_state()
+    told, wanted = code.status(), status(state)
+    for one in (told, wanted):
+        one["recommendation"].pop("command")  # which only a job file has
+    assert told == wanted
+    assert code.explain(2) == explain_text(state, 2)
+    assert code.explain(code.history.outcomes[2].trial) == code.explain(2)
+    assert code.explain().splitlines()[0] == "recommended:"
+    with pytest.raises(tt.InputError, match="there is no trial 9; there were 5"):
+        code.explain(9)
 
 
 # Records that version 0.1 made
