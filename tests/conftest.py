@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from postgres_server import NOT_HERE, PostgresServer, find_binaries, running_server
 
-settings.register_profile("trimtuner", deadline=None, derandomize=True, max_examples=25)
+settings.register_profile("trimtuner", deadline=None, derandomize=True, max_examples=15)
 settings.load_profile("trimtuner")
 
 
@@ -20,6 +20,7 @@ def pytest_collection_finish() -> None:
     """What was imported and collected stays to the end: no collection of garbage need look through all of it."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)  # rarer than Python's own choice: there is memory enough
 
 
 @pytest.fixture(scope="session")

@@ -63,6 +63,7 @@ def serve(path: str) -> None:
         import_module(name)
     gc.collect()
     gc.freeze()  # or every command would copy all of this when it first looks for garbage
+    gc.set_threshold(20_000, 20, 20)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(16)

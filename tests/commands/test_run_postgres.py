@@ -65,6 +65,7 @@ def test_the_same_run_on_a_server_and_in_a_file_asks_for_the_same_trials(tmp_pat
     assert_sound(shared)
 
 
+@pytest.mark.slow
 def test_while_a_run_goes_on_its_status_is_seen_from_anywhere(tmp_path, server):
     path = write_shared_job(tmp_path / "job", server, server.new_database(), trials=2, until="go", timeout="10min")
     elsewhere = tmp_path / "elsewhere"  # another machine: it has the job file, and nothing else
@@ -86,6 +87,7 @@ def test_while_a_run_goes_on_its_status_is_seen_from_anywhere(tmp_path, server):
     assert [one.name for one in elsewhere.iterdir()] == ["job.yaml"]
 
 
+@pytest.mark.slow
 def test_two_runs_of_one_job_in_one_folder_share_its_trials(tmp_path, server):
     path = write_shared_job(tmp_path / "job", server, server.new_database(), trials=8, nap=0.4)
     together = [start("run", path) for _ in range(2)]

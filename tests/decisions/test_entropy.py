@@ -222,7 +222,7 @@ def test_the_same_seed_gives_the_same_scores_and_another_seed_others():
 def test_scores_do_not_depend_on_how_candidates_are_chunked(acquisition, monkeypatch):
     outlook = outlook_of(random_belief(5, 6, "cost <= 1.0"))
     together = acquisition.score(outlook)
-    monkeypatch.setattr(entropy, "_CHUNK_CELLS", 1)
+    monkeypatch.setattr(entropy, "_CELLS_AT_A_TIME", 1)
     np.testing.assert_array_equal(acquisition.score(outlook), together)
 
 

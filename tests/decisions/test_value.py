@@ -22,7 +22,7 @@ from decisions.fakes import (
     random_covariance,
     space_of,
 )
-from trimtuner.decisions import value
+from trimtuner.decisions import entropy
 from trimtuner.decisions.entropy import ValueOfRecommendation
 
 seeds = st.integers(0, 10_000)
@@ -184,7 +184,7 @@ def test_to_learn_about_a_rival_that_cannot_run_is_worth_nothing():
 def test_values_do_not_depend_on_how_candidates_are_chunked(monkeypatch):
     outlook = outlook_of(random_belief(2, 5, "time <= 1.5s", transform=LOGIT, score=0.4))
     together = ValueOfRecommendation().score(outlook)
-    monkeypatch.setattr(value, "_CHUNK_CELLS", 1)
+    monkeypatch.setattr(entropy, "_CHUNK_CELLS", 1)
     np.testing.assert_allclose(ValueOfRecommendation().score(outlook), together, rtol=1e-9, atol=1e-12)
 
 

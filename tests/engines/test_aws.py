@@ -346,6 +346,7 @@ def test_a_line_that_is_cut_before_and_after_every_report_loses_none(bench: Benc
     assert len(bench.instances()) == 1
 
 
+@pytest.mark.slow
 def test_a_machine_that_lets_nobody_in_for_a_while_is_waited_for(bench: Bench) -> None:
     engine, room = bench.engine(), bench.cloud.room
     handle = engine.start(bench.launch("report_when_told", "2"))
@@ -362,6 +363,7 @@ def test_a_machine_that_lets_nobody_in_for_a_while_is_waited_for(bench: Bench) -
     assert len(end_of(engine, handle).reports) == 2
 
 
+@pytest.mark.slow
 def test_a_line_on_which_nothing_comes_is_taken_for_lost(bench: Bench) -> None:
     engine = bench.engine(pace=replace(QUICK, silence=2.5))
     handle = engine.start(bench.launch("report_when_told", "2"))
@@ -457,6 +459,7 @@ def test_a_machine_that_shuts_down_tells_of_it_and_the_reason_is_asked_of_aws(be
     assert kind_and_detail(end_of(engine, handle))[0] == protocol.PREEMPTED
 
 
+@pytest.mark.slow
 def test_a_machine_that_is_not_shown_for_a_moment_is_not_given_up(bench: Bench) -> None:
     engine = bench.engine(pace=replace(QUICK, appear=100.0))
     handle = engine.start(bench.launch("report_when_told", "2"))
@@ -470,6 +473,7 @@ def test_a_machine_that_is_not_shown_for_a_moment_is_not_given_up(bench: Bench) 
     assert len(state.reports) == 2
 
 
+@pytest.mark.slow
 def test_machines_that_aws_has_long_forgotten_are_charged_as_long_as_they_can_have_run(bench: Bench) -> None:
     with driver(bench, bench.launch("rest")) as process:
         wait_until(lambda: (bench.path / "studies" / bench.study / "1-1" / "ready.json").exists())
@@ -491,6 +495,7 @@ def test_machines_that_aws_has_long_forgotten_are_charged_as_long_as_they_can_ha
     bench.cloud.mend()
 
 
+@pytest.mark.slow
 def test_when_one_worker_is_taken_back_the_others_are_given_back(bench: Bench) -> None:
     engine = bench.engine()
     handle = engine.start(bench.launch("report_and_rest", machines=Machines("m5.large", count=3, market="spot")))
@@ -513,6 +518,7 @@ def test_a_machine_that_somebody_else_terminates_is_lost(bench: Bench) -> None:
 # How it ends
 
 
+@pytest.mark.slow
 def test_a_termination_that_does_not_take_is_asked_for_again_and_charged_until_it_does(bench: Bench) -> None:
     bench.cloud.ignore_terminations(times=5)
     engine = bench.engine(pace=replace(QUICK, look=0.3))
@@ -611,6 +617,7 @@ def test_what_is_left_of_an_ended_attempt_is_ended_by_a_stop(bench: Bench) -> No
     assert bench.running() == []
 
 
+@pytest.mark.slow
 def test_what_the_record_does_not_know_is_reaped_in_every_region(bench: Bench) -> None:
     engine = bench.engine()
     kept = engine.start(bench.launch("rest", trial=1))
@@ -739,6 +746,7 @@ def test_a_driver_with_a_fresh_disk_takes_over_and_has_every_report(bench: Bench
     assert bench.cloud.calls["RunInstances"] == 1
 
 
+@pytest.mark.slow
 def test_what_another_machine_launched_in_a_second_round_is_taken_over_as_it_is(bench: Bench) -> None:
     bench.cloud.refuse("RunInstances", "InsufficientInstanceCapacity", has=("InstanceType", "t3.micro"))
     launch = bench.launch("report", "20", "0.1", machines=Machines("m5.large", helpers=("t3.micro",)))

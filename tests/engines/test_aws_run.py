@@ -167,6 +167,7 @@ def test_a_spot_machine_that_is_taken_back_is_followed_by_a_second_attempt(cloud
     assert outcome.cost >= 2 * 60 * 0.04 / 3600
 
 
+@pytest.mark.slow
 def test_a_stop_from_another_process_ends_the_machines_and_the_run(cloud, folder):
     study = Study(cloud, folder, trials=4, parallel=2, nap=60)
     with study.start("run", study.path) as process:
@@ -178,6 +179,7 @@ def test_a_stop_from_another_process_ends_the_machines_and_the_run(cloud, folder
     study.check_sound()
 
 
+@pytest.mark.slow
 def test_what_a_lost_record_left_behind_is_reaped(cloud, folder):
     study = Study(cloud, folder, trials=1, parallel=1, nap=60)
     with study.start("run", study.path) as process:

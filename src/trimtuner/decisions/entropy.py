@@ -27,7 +27,9 @@ from trimtuner.decisions.incumbents import FEASIBLE_ENOUGH, trust
 from trimtuner.decisions.outlook import Outlook, draw_contenders, draw_running, quadrature
 from trimtuner.models.posterior import Prediction
 
-_CHUNK_CELLS = 400_000  # cells of one chunk of (candidate, sample, contender): small enough for the processor's cache
+_CELLS_AT_A_TIME = (
+    400_000  # (candidate, sample, contender) cells: small enough for the processor's cache
+)
 _NEVER = np.float32(-np.inf)
 
 
@@ -46,7 +48,7 @@ class InformationAboutBest(Acquisition):
         running = draw_running(outlook, self.samples)
         before = _entropy_of_best(_best(outlook, {m: d.values[None] for m, d in draws.items()}, limits, running))[0]
         gain = np.zeros(len(outlook.candidates))
-        chunk = max(1, _CHUNK_CELLS // (self.samples * len(outlook.contenders)))
+        chunk = max(1, _CELLS_AT_A_TIME // (self.samples * len(outlook.contenders)))
         for start in range(0, len(outlook.candidates), chunk):
             part = slice(start, start + chunk)
             for point, weight in zip(points, weights, strict=True):
