@@ -108,6 +108,12 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     yield from benches(ALL[request.param](request, tmp_path), tmp_path)
 
 
+@pytest.fixture(params=parameters(ALL, pytest.mark.slow))
+def told(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    """With every engine, for what all tell by the same code: on clusters and rented machines in the long form."""
+    yield from benches(ALL[request.param](request, tmp_path), tmp_path)
+
+
 @pytest.fixture(params=parameters(RUNNING_COMMANDS))
 def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     """With every engine that runs commands."""
@@ -130,13 +136,13 @@ def test_a_command_that_ends_well_has_no_kind_of_failure_and_all_of_its_reports(
     assert 0 < seconds[0] <= seconds[-1] <= state.end.seconds  # none is later than the end, by whatever clock
 
 
-def test_each_report_has_the_time_at_which_it_came(running: Bench) -> None:
-    handle = running.start(running.launch("report_when_told", "2"))
+def test_each_report_has_the_time_at_which_it_came(supervised: Bench) -> None:
+    handle = supervised.start(supervised.launch("report_when_told", "2"))
     for count in (1, 2):
-        with (running.path / "notes").open("a") as notes:
+        with (supervised.path / "notes").open("a") as notes:
             notes.write("go on\n")
-        wait_until(lambda count=count: len(running.engine.poll(handle).reports) == count)
-    first, second = (report.seconds for report in running.engine.poll(handle).reports)
+        wait_until(lambda count=count: len(supervised.engine.poll(handle).reports) == count)
+    first, second = (report.seconds for report in supervised.engine.poll(handle).reports)
     assert 0 < first < second
 
 
@@ -146,8 +152,8 @@ def test_a_report_is_seen_while_the_command_runs(bench: Bench) -> None:
     assert bench.engine.poll(handle).end is None
 
 
-def test_an_exit_code_is_told_apart(bench: Bench) -> None:
-    end = bench.run(bench.launch("leave", "3")).end
+def test_an_exit_code_is_told_apart(told: Bench) -> None:
+    end = told.run(told.launch("leave", "3")).end
     assert end is not None
     assert end.kind == protocol.EXIT
     assert "3" in end.detail
@@ -160,8 +166,8 @@ def test_a_command_that_does_not_exist_is_a_failure_of_the_trial_and_not_of_the_
     assert "no-such-program" in end.detail
 
 
-def test_a_signal_is_told_apart(bench: Bench) -> None:
-    end = bench.run(bench.launch("die_by", str(int(signal.SIGKILL)))).end
+def test_a_signal_is_told_apart(told: Bench) -> None:
+    end = told.run(told.launch("die_by", str(int(signal.SIGKILL)))).end
     assert end is not None
     assert end.kind == protocol.SIGNAL
     assert str(int(signal.SIGKILL)) in end.detail
@@ -176,12 +182,12 @@ def run_over_its_limit(bench: Bench, deed: str) -> tuple[float, AttemptState]:
     return limit, state
 
 
-def test_a_command_that_will_not_end_is_killed_after_limit_and_grace_and_charged_for_both(running: Bench) -> None:
-    limit, state = run_over_its_limit(running, "refuse_to_end")
+def test_a_command_that_will_not_end_is_killed_after_limit_and_grace_and_charged_for_both(supervised: Bench) -> None:
+    limit, state = run_over_its_limit(supervised, "refuse_to_end")
     assert state.end is not None
     assert state.end.kind == protocol.TIMEOUT
     assert state.end.seconds >= limit + GRACE_SECONDS
-    assert not any(is_alive(pid) for pid in running.pids())
+    assert not any(is_alive(pid) for pid in supervised.pids())
 
 
 def test_a_command_over_its_time_is_asked_to_end_first(supervised: Bench) -> None:
@@ -217,11 +223,11 @@ def test_stop_returns_when_everything_is_gone_and_again_at_once(running: Bench) 
     assert running.engine.poll(handle).end == end
 
 
-def test_stopping_what_has_ended_changes_nothing(bench: Bench) -> None:
-    handle = bench.start(bench.launch("report", "1"))
-    state = bench.end(handle)
-    bench.engine.stop(handle)
-    assert bench.engine.poll(handle) == state
+def test_stopping_what_has_ended_changes_nothing(told: Bench) -> None:
+    handle = told.start(told.launch("report", "1"))
+    state = told.end(handle)
+    told.engine.stop(handle)
+    assert told.engine.poll(handle) == state
 
 
 def test_starting_an_attempt_again_returns_the_handle_and_starts_nothing(running: Bench) -> None:
@@ -242,19 +248,19 @@ def test_two_who_start_the_same_attempt_at_once_start_one(running: Bench) -> Non
     assert running.notes() == ["run"]
 
 
-def test_a_failure_is_not_tried_again(running: Bench) -> None:
-    handle = running.start(running.launch("leave", "1"))
-    running.end(handle)
-    before = len(running.notes())
+def test_a_failure_is_not_tried_again(supervised: Bench) -> None:
+    handle = supervised.start(supervised.launch("leave", "1"))
+    supervised.end(handle)
+    before = len(supervised.notes())
     time.sleep(0.3)
-    assert len(running.notes()) == before == 1
+    assert len(supervised.notes()) == before == 1
 
 
-def test_another_attempt_is_another_run(running: Bench) -> None:
-    first = running.launch("leave", "0")
-    running.run(first)
-    running.run(replace(first, attempt=2))
-    assert running.notes() == ["run", "run"]
+def test_another_attempt_is_another_run(supervised: Bench) -> None:
+    first = supervised.launch("leave", "0")
+    supervised.run(first)
+    supervised.run(replace(first, attempt=2))
+    assert supervised.notes() == ["run", "run"]
 
 
 def test_the_command_survives_a_killed_driver_and_is_adopted_by_another(bench: Bench) -> None:
@@ -286,14 +292,14 @@ def test_what_another_driver_started_is_taken_over_and_not_started_again(running
     assert len(running.pids()) == 1
 
 
-def test_interrupting_the_driver_does_not_reach_the_command(bench: Bench) -> None:
-    launch = bench.launch("report", "3", "0.1")
-    with bench.driver(launch) as driver:
+def test_interrupting_the_driver_does_not_reach_the_command(told: Bench) -> None:
+    launch = told.launch("report", "3", "0.1")
+    with told.driver(launch) as driver:
         assert driver.stdout is not None
         driver.stdout.readline()
         handle = driver.stdout.readline().strip()
         os.killpg(driver.pid, signal.SIGINT)  # as a terminal does
-    state = bench.end(handle)
+    state = told.end(handle)
     assert state.end is not None
     assert state.end.kind is None
 
@@ -353,10 +359,10 @@ def test_a_grandchild_without_our_session_and_tags_is_dead_when_the_end_is_told(
     assert f"{mark}\x00300\x00".encode() not in words_of_processes()
 
 
-def test_stop_ends_the_whole_family(running: Bench) -> None:
-    handle = running.start(running.launch("found_family", "rest"))
-    pids = running.wait_for_pids(4)
-    running.engine.stop(handle)
+def test_stop_ends_the_whole_family(supervised: Bench) -> None:
+    handle = supervised.start(supervised.launch("found_family", "rest"))
+    pids = supervised.wait_for_pids(4)
+    supervised.engine.stop(handle)
     assert not any(is_alive(pid) for pid in pids)
 
 
@@ -381,16 +387,16 @@ def test_a_secret_reaches_the_command_and_no_file(running: Bench, monkeypatch: p
 
 
 def test_only_what_is_meant_for_the_command_is_in_its_environment(
-    running: Bench, monkeypatch: pytest.MonkeyPatch
+    supervised: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hidden = {"AWS_SECRET_ACCESS_KEY", "NVIDIA_API_KEY", "CUDA_TOKEN", "PYTHON_KEYRING_PASSWORD", "LC_AUTH"}
     for name in hidden:
         monkeypatch.setenv(name, SECRET)
     monkeypatch.setenv("OMP_NUM_THREADS", "77")
-    launch = running.launch("print_environment", trial=5)
+    launch = supervised.launch("print_environment", trial=5)
     launch = replace(launch, environment={**launch.environment, "MODE": "sync"}, vcpus=1)
-    running.run(launch)
-    environment = json.loads(running.notes()[0])
+    supervised.run(launch)
+    environment = json.loads(supervised.notes()[0])
     assert not hidden & {*environment}
     assert SECRET not in environment.values()
     assert environment["PATH"].endswith(os.environ["PATH"])  # a rented machine has places of its own
@@ -435,11 +441,11 @@ def test_metrics_may_come_from_a_file_in_the_working_directory(supervised: Bench
     assert state.bad_lines == ()
 
 
-def test_the_time_that_is_charged_covers_the_whole_run(bench: Bench) -> None:
+def test_the_time_that_is_charged_covers_the_whole_run(told: Bench) -> None:
     begin = time.monotonic()
-    end = bench.run(bench.launch("report", "1", "0.5")).end
+    end = told.run(told.launch("report", "1", "0.5")).end
     assert end is not None
-    assert 0.5 <= end.seconds <= time.monotonic() - begin + bench.under_test.clock_seconds
+    assert 0.5 <= end.seconds <= time.monotonic() - begin + told.under_test.clock_seconds
 
 
 @pytest.mark.parametrize("limit", [0.0, -1.0, math.inf, math.nan])

@@ -43,6 +43,7 @@ def told(search: TrimTunerSearch) -> list[tuple[str | None, float]]:
     return [(outcome.failed, outcome.cost) for outcome in search.study.history.outcomes]
 
 
+@pytest.mark.slow
 def test_a_tuner_finds_the_best_within_the_limit_and_ends_when_everything_is_tested():
     command = [sys.executable, str(Path(__file__).with_name("tune_run.py"))]
     with tempfile.TemporaryDirectory(

@@ -27,9 +27,7 @@ from trimtuner.decisions.incumbents import FEASIBLE_ENOUGH, trust
 from trimtuner.decisions.outlook import Outlook, draw_contenders, draw_running, quadrature
 from trimtuner.models.posterior import Prediction
 
-_CELLS_AT_A_TIME = (
-    400_000  # (candidate, sample, contender) cells: small enough for the processor's cache
-)
+_CELLS_AT_A_TIME = 400_000  # (candidate, sample, contender) cells: small enough for the processor's cache
 _NEVER = np.float32(-np.inf)
 
 
