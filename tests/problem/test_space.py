@@ -422,6 +422,21 @@ def test_every_sampled_configuration_obeys_its_conditions_and_finds_its_own_posi
     assert pool.prices_per_hour.shape == (len(pool),)
 
 
+def test_a_pool_does_not_hang_on_which_pools_were_asked_for_before():
+    """What all pools of a seed share is worked out once; whose it is must not be mistaken."""
+
+    def fresh() -> tt.Space:
+        return tt.Space({"rate": tt.Float(0.001, 1.0, scale="log"), "depth": tt.Int(1, 900)})
+
+    asked = fresh()
+    for seed in (1, 2, 1, 1):
+        kept = [{"rate": 0.5, "depth": seed}]
+        one, other = asked.pool(kept, kept, seed), fresh().pool(kept, kept, seed)
+        np.testing.assert_array_equal(one.rows, other.rows)
+        assert [one.configuration(i) for i in range(len(one))] == [other.configuration(i) for i in range(len(other))]
+        assert [one.position(one.configuration(i)) for i in range(len(one))] == list(range(len(one)))
+
+
 def test_the_pool_holds_all_that_is_to_be_kept_however_much_it_is():
     space = continuous_space()
     keep = configurations_of(space.pool(seed=1))[:200]

@@ -37,20 +37,22 @@ class Pool:
         key: Callable[[Mapping[str, Value]], Key],
         lasting: int | None = None,
         interruptions_per_hour: Floats | None = None,
+        keys: Sequence[Key] | None = None,
     ) -> None:
         self.rows = rows
         self.lasting = len(rows) if lasting is None else lasting  # the first so many are there whatever was measured
         self.prices_per_hour = prices_per_hour
         self.configuration = configuration
         self.interruptions_per_hour = interruptions_per_hour
-        self._key = key
+        self._key, self._keys = key, keys
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @cached_property
     def _positions(self) -> dict[Key, int]:
-        return {self._key(self.configuration(position)): position for position in range(len(self))}
+        keys = self._keys or [self._key(self.configuration(position)) for position in range(len(self))]
+        return {key: position for position, key in enumerate(keys)}
 
     def __contains__(self, configuration: Mapping[str, Value]) -> bool:
         return self._key(configuration) in self._positions
@@ -133,6 +135,7 @@ class Space:
         self.listed: tuple[Configuration, ...] | None = None  # where they were given one by one
         self.scaled_by_hand: Mapping[str, Choice] = {}  # of those, what was not left to be inferred
         self._listed_prices: Floats | None = None
+        self._last_spread: tuple[int, Mapping[Key, Configuration], Floats] | None = None  # a study has one seed
         self._machines = None if cloud is None else ClusterAxis(cloud)
         self._axes = _axes_of(self.parameters, self._machines)
 
@@ -258,21 +261,41 @@ class Space:
         """
         if self.is_enumerable:
             return self._whole_pool
-        spread = self._quasi_random_configurations(POOL_SIZE, seed)
+        lasting, lasting_rows = self._spread(seed)
         close = [
             neighbour
             for position, anchor in enumerate(near)
             for neighbour in self._neighbours(anchor, np.random.default_rng([seed, position, len(keep)]))
         ]
-        lasting = {self.key(one): one for one in spread}
-        distinct = {**lasting, **{self.key(one): one for one in (*keep, *close)}}
-        return self.pool_of(list(distinct.values()), lasting=len(lasting))
+        moving = {key: one for one in (*keep, *close) if (key := self.key(one)) not in lasting}
+        rows = np.vstack([lasting_rows, self._rows_of(list(moving.values()))]) if moving else lasting_rows
+        listed = [*lasting.values(), *moving.values()]
+        return self._pool_of(listed, rows, len(lasting), [*lasting, *moving])
 
-    def pool_of(self, configurations: Sequence[Configuration], lasting: int | None = None) -> Pool:
+    def pool_of(self, configurations: Sequence[Configuration]) -> Pool:
         """Just these configurations, of a space that cannot be enumerated."""
-        rows = np.hstack([axis.columns_of_configurations(configurations) for axis in self._axes])
-        machines = None if self._machines is None else np.array([self._machines.code(one) for one in configurations])
-        return self._pool(rows, lambda position: dict(configurations[position]), machines, lasting)
+        return self._pool_of(configurations, self._rows_of(configurations))
+
+    def _pool_of(
+        self,
+        listed: Sequence[Configuration],
+        rows: Floats,
+        lasting: int | None = None,
+        keys: Sequence[Key] | None = None,
+    ) -> Pool:
+        machines = None if self._machines is None else np.array([self._machines.code(one) for one in listed])
+        return self._pool(rows, lambda position: dict(listed[position]), machines, lasting, keys)
+
+    def _spread(self, seed: int) -> tuple[Mapping[Key, Configuration], Floats]:
+        """What every pool of a seed holds, with its rows: the same at every ask, and worked out at the first."""
+        known = self._last_spread
+        if known is None or known[0] != seed:
+            distinct = {self.key(one): one for one in self._quasi_random_configurations(POOL_SIZE, seed)}
+            known = self._last_spread = (seed, distinct, self._rows_of(list(distinct.values())))
+        return known[1], known[2]
+
+    def _rows_of(self, configurations: Sequence[Configuration]) -> Floats:
+        return np.hstack([axis.columns_of_configurations(configurations) for axis in self._axes])
 
     @cached_property
     def _codes(self) -> Positions:
@@ -314,12 +337,13 @@ class Space:
         configuration: Callable[[int], Configuration],
         machines: Positions | None = None,  # their codes, where the space has a cloud
         lasting: int | None = None,
+        keys: Sequence[Key] | None = None,
     ) -> Pool:
         prices, interruptions = self._listed_prices, None
         if self._machines is not None:
             prices, interruptions = self._machines.prices_per_hour[machines], self._machines.interruptions_per_hour
             interruptions = None if interruptions is None else interruptions[machines]
-        return Pool(rows, prices, configuration, self.key, lasting, interruptions)
+        return Pool(rows, prices, configuration, self.key, lasting, interruptions, keys)
 
     def _quasi_random_configurations(self, count: int, seed: int) -> list[Configuration]:
         """Roberts' additive recurrence in the unit cube: even, cheap, and extends without change."""

@@ -177,7 +177,7 @@ def _untested(recipe: Recipe, problem: Problem, pool: Pool, history: History) ->
     return everywhere.at(np.nonzero(is_open)[0])
 
 
-def money_left(budget: float, history: History, reserved: float) -> float:
+def left_for_next_trial(budget: float, history: History, reserved: float) -> float:
     """USD of the budget that a next trial may cost, when so much is reserved for those under way."""
     return budget - history.spent - reserved
 
@@ -189,7 +189,7 @@ def _worst_case_fits(problem: Problem, pool: Pool, history: History, positions: 
         return np.ones(len(positions), dtype=bool)
     worst = prices * limit / 3600.0
     pending = [pool.position(trial.config) for trial in history.pending]
-    left = money_left(problem.budget, history, float(worst[pending].sum()))
+    left = left_for_next_trial(problem.budget, history, float(worst[pending].sum()))
     return np.asarray(worst[positions] <= left + _ROUNDING * problem.budget)
 
 
@@ -209,7 +209,7 @@ def _affordable(recipe: Recipe, belief: Belief, candidates: Places, history: His
     budget = belief.problem.budget
     if budget is None:
         return outlook
-    left = money_left(budget, history, _pending_cost(belief, history))
+    left = left_for_next_trial(budget, history, _pending_cost(belief, history))
     outlook = replace(outlook, left=left)
     if belief.problem.trial_limit is not None and belief.pool.prices_per_hour is not None:
         # Every candidate's worst case fits; forecasts only tell a lookahead how far the money will go.
