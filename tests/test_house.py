@@ -193,9 +193,9 @@ import sys
 from trimtuner.commands import verbs
 
 verbs.__path__.append(sys.argv[1])
-from trimtuner.cli import app
+from trimtuner.cli import app_of
 
-app(["greet", "--name", "you"])
+app_of("greet")(["greet", "--name", "you"])
 """
 ITS_FILE = """
 from trimtuner.commands.verbs.shared import verb

@@ -18,7 +18,7 @@ from typing import Protocol, get_args, get_type_hints
 
 from typer.main import get_command
 
-from trimtuner.cli import app
+from trimtuner.cli import app_of
 from trimtuner.commands.running import EXIT_INTERRUPTED
 from trimtuner.commands.verbs.shared import EXIT_BAD_INPUT, EXIT_NO_ANSWER
 from trimtuner.jobs.engine_section import EngineChoice, keys_of_engine
@@ -31,6 +31,8 @@ from trimtuner.keys.declared import keys_of
 from trimtuner.keys.kinds import Json, Schema
 from trimtuner.problem.catalog import LEAST_AMOUNT
 from trimtuner.tuning.recipes import METHODS
+
+app = app_of()
 
 _EDITORS = f"""\
 ## In your editor

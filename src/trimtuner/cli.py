@@ -16,27 +16,34 @@ from trimtuner.commands.catalog.command import app as catalog_app
 from trimtuner.commands.verbs.shared import EXIT_BAD_INPUT, EXIT_UNREAD, VERBS
 from trimtuner.errors import TrimTunerError, words_of
 
-app = typer.Typer(
-    name="trimtuner",
-    help="Find the best configuration for a training job, mostly on small shares of its data.",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
 
-for _file in pkgutil.iter_modules(verbs.__path__):  # each enters itself
-    import_module(f"{verbs.__name__}.{_file.name}")
-for _, _verb in sorted(VERBS.items()):
-    app.command(name=_verb.__name__.rstrip("_"))(_verb)
-app.add_typer(catalog_app)
+def app_of(word: str = "") -> typer.Typer:
+    """The whole command line; for the name of a verb that verb alone, since to make the others takes time."""
+    app = typer.Typer(
+        name="trimtuner",
+        help="Find the best configuration for a training job, mostly on small shares of its data.",
+        no_args_is_help=True,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        callback=_root,
+    )
+    files = {file.name.rstrip("_"): f"{verbs.__name__}.{file.name}" for file in pkgutil.iter_modules(verbs.__path__)}
+    wanted = [files[word]] if word in files else files.values()
+    for module in wanted:
+        import_module(module)  # it enters itself
+    for _, verb in sorted(VERBS[module] for module in wanted if module in VERBS):
+        app.command(name=verb.__name__.rstrip("_"))(verb)
+    if len(app.registered_commands) != 1:
+        app.add_typer(catalog_app)
+    return app
 
 
 def main() -> None:
     """Run the command line; an error of ours, or of the system, is one line on standard error and exit code 2."""
     try:
         try:
-            app()
+            app_of(sys.argv[1] if len(sys.argv) > 1 else "")()
         finally:
             sys.stdout.flush()  # here, where what goes wrong can still be said
     except TrimTunerError as error:
@@ -65,7 +72,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and leave.", callback=_print_version, is_eager=True)

@@ -5,12 +5,14 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from trimtuner.cli import app
+from trimtuner.cli import app_of
 from trimtuner.commands.verbs.shared import EXIT_NO_ANSWER
 from trimtuner.errors import InputError
 from trimtuner.jobs.differing import description_of
 from trimtuner.jobs.load import load_job
 from written_jobs import trimtuner
+
+app = app_of()
 
 JOB = """
 name: curve

@@ -13,11 +13,13 @@ pytest.importorskip("moto", reason="moto is not installed; install trimtuner[dev
 from mock_cloud import MockCloud
 from typer.testing import CliRunner
 
-from trimtuner.cli import app
+from trimtuner.cli import app_of
 from trimtuner.commands.doctor import examine
 from trimtuner.engines.aws import ec2
 from trimtuner.engines.checks import Check
 from trimtuner.jobs.load import load_job
+
+app = app_of()
 
 pytestmark = pytest.mark.xdist_group("aws")
 

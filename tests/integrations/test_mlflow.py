@@ -17,9 +17,11 @@ mlflow = pytest.importorskip("mlflow")
 pytest.importorskip("alembic")  # for a store in a database
 from mlflow.entities import Metric, Param  # noqa: E402
 
-from trimtuner.cli import app  # noqa: E402
+from trimtuner.cli import app_of  # noqa: E402
 from trimtuner.integrations.mlflow import TrackedStudy, log_progress, log_study, measurements_from  # noqa: E402
 from written_jobs import write_job  # noqa: E402
+
+app = app_of()
 
 # MLflow asks SQLAlchemy for something that 2.1 calls old.
 pytestmark = [

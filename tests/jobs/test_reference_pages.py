@@ -11,10 +11,12 @@ from test_schema import SCHEMA, keyed, read
 from typer.main import get_command
 
 from tools.reference_pages import _MORE, _flow, command_line_page, job_file_page
-from trimtuner.cli import app
+from trimtuner.cli import app_of
 from trimtuner.jobs.engine_section import keys_of_engine
 from trimtuner.jobs.engines import ENGINES
 from trimtuner.tuning.recipes import METHODS
+
+app = app_of()
 
 JOB_FILE, COMMAND_LINE = job_file_page(), command_line_page()
 PAGES = {"job file": JOB_FILE, "command line": COMMAND_LINE}

@@ -14,7 +14,7 @@ from test_jobfile import DESIGN
 from test_jobfile_fuzz import SEEDS, mutated
 from typer.testing import CliRunner
 
-from trimtuner.cli import app
+from trimtuner.cli import app_of
 from trimtuner.engines.protocol import EXIT, LOST, OUT_OF_MEMORY, PREEMPTED, SIGNAL, TIMEOUT, UNAVAILABLE
 from trimtuner.errors import InputError
 from trimtuner.jobs.cloud_section import CloudKeys, SpotKeys, VmKeys
@@ -36,6 +36,8 @@ from trimtuner.keys.quantities import CONSTRAINT, DURATION, MEMORY, MONEY, SHARE
 from trimtuner.problem.problem import Constraint
 from trimtuner.tuning.recipes import METHODS
 from written_jobs import write_job
+
+app = app_of()
 
 SCHEMA = job_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)

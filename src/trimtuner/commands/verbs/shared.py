@@ -23,14 +23,14 @@ Experiment = Annotated[
 ]
 
 Verb: TypeAlias = Callable[..., None]
-VERBS: dict[float, Verb] = {}  # by where the help lists them
+VERBS: dict[str, tuple[float, Verb]] = {}  # by their modules: where the help lists each, and what it does
 
 
 def verb(place: float) -> Callable[[Verb], Verb]:
     """Enter a function as a verb of the command line, named as it is; where others stand, see the help."""
 
     def enter(function: Verb) -> Verb:
-        VERBS[place] = function
+        VERBS[function.__module__] = (place, function)
         return function
 
     return enter
