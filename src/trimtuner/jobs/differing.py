@@ -20,17 +20,12 @@ def description_of(job: Job) -> Description:
     return Description(problem_of(job), search.method, search.seed, search.options, search.learn_from)
 
 
-def differences_from(job: Job, view: StudyView) -> tuple[str, ...]:
-    """How the job differs from its study, a line each; none where it is the same."""
-    return description_of(job).differences_from(view.definition)
-
-
 def differences_from_record(job: Job) -> tuple[str, ...]:
-    """The same of whatever the record has by now; none where the study has not begun. It is only read."""
+    """How the job differs from what its record has by now, a line each; none where the study has not begun."""
     if not is_in_record(job.storage, job.name):
         return ()
     with RecordsView(job.storage) as records:
-        return differences_from(job, records.open(job.name))
+        return description_of(job).differences_from(records.open(job.name).definition)
 
 
 def refusal(job: Job, differing: Sequence[str]) -> str:
@@ -46,9 +41,8 @@ def note(job: Job, differing: Sequence[str]) -> str:
     return f"{told}; what to do: trimtuner validate {_quoted(job.path)}"
 
 
-def require_judgeable(job: Job, view: StudyView) -> None:
+def require_judgeable(job: Job, view: StudyView, differing: Sequence[str]) -> None:
     """Refuse a job file so different that what its study measured cannot be judged by it."""
-    differing = differences_from(job, view)
     try:
         for configuration, _ in view.history().tested() if differing else ():
             job.space.check(dict(configuration))

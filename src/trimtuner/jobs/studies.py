@@ -11,7 +11,7 @@ from trimtuner.decisions.stopping import AfterTime, AfterTrials, Stop
 from trimtuner.engines.protocol import Engine, Launch, Machines
 from trimtuner.engines.supervising.files import log_of, open_regular
 from trimtuner.errors import InputError
-from trimtuner.jobs.differing import description_of, differences_from, note, refusal, require_judgeable, ways_on
+from trimtuner.jobs.differing import description_of, note, refusal, require_judgeable, ways_on
 from trimtuner.jobs.job import Job, problem_of
 from trimtuner.jobs.learning import earlier_of
 from trimtuner.jobs.load import load_job
@@ -102,7 +102,7 @@ class JobStudy:
     @property
     def note(self) -> str:
         """What whoever looks at it must know: that the job file differs from its record; nothing where it does not."""
-        return note(self.job, differences_from(self.job, self.record))
+        return note(self.job, self._differences_from(self.record))
 
     def state(self) -> StudyState:
         """The study as it stands now; what was read before is not read again."""
@@ -112,13 +112,13 @@ class JobStudy:
 
     def judged_state(self) -> StudyState:
         """The same; refused where the job file is so different that what was measured cannot be judged by it."""
-        require_judgeable(self.job, self.record)
+        require_judgeable(self.job, self.record, self._differences_from(self.record))
         return self.state()
 
     def state_of(self, study: Study, view: StudyView) -> StudyState:
         """The state of a study that was opened already, with what only the job knows."""
         job, history = self.job, study.history
-        differing = differences_from(job, view)
+        differing = self._differences_from(view)
 
         def command_of(config: Mapping[str, Value], fraction: float) -> tuple[str, ...]:
             return job.run.command_for(config, fraction, history.next_number)
@@ -133,6 +133,9 @@ class JobStudy:
             place=str(job.storage),
             job_file=str(job.path),
         )
+
+    def _differences_from(self, view: StudyView) -> tuple[str, ...]:
+        return self.description.differences_from(view.definition)
 
     def runs(self) -> int:
         """How many processes run it now."""
