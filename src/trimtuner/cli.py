@@ -32,7 +32,8 @@ def app_of(word: str = "") -> typer.Typer:
     wanted = [files[word]] if word in files else files.values()
     for module in wanted:
         import_module(module)  # it enters itself
-    for _, verb in sorted(VERBS[module] for module in wanted if module in VERBS):
+    entered = [VERBS[module] for module in wanted if module in VERBS]
+    for _, verb in sorted(entered, key=lambda one: one[0]):
         app.command(name=verb.__name__.rstrip("_"))(verb)
     if len(app.registered_commands) != 1:
         app.add_typer(catalog_app)

@@ -115,12 +115,12 @@ class StudyState:
         if self.problem.goal.against is None:
             return None
         try:
-            return self.prices
+            return self.best_for_every_price
         except NoAnswer:
             return None
 
     @cached_property
-    def prices(self) -> Front:
+    def best_for_every_price(self) -> Front:
         """The best for every price, whatever the goal; an error where nothing is likely to meet the limits."""
         if self.belief is None:
             raise NoAnswer("nothing was measured yet")

@@ -1,4 +1,10 @@
-"""Scores for candidates, composed by ``*`` and ``/``; larger is better."""
+"""Scores for candidates, composed by ``*`` and ``/``; larger is better.
+
+Expected improvement is how much better than the best measured so far a candidate may turn out, counted on the scale of
+the goal's model (log for cost, log odds for a share), where its errors are even; for a cost that is the relative
+saving. ``ShareAtTargets`` is the insurance against sub-samples that mislead: part of the money goes where nothing has
+to be extrapolated, by expected improvement there.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ known: its model is that of the billed time, cost × 3600 / price, and the logar
 
 Models and measurements are of runs that were left alone. Where machines may be taken away, time and cost are read with
 what interruptions are expected to add: predictions at the posterior mean of the logarithm of the time, measurements at
-the measured time.
+the measured time. Where jobs fail, the chance that a configuration runs at all is read from the trials near it.
 """
 
 from __future__ import annotations

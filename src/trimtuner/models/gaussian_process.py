@@ -1,4 +1,4 @@
-"""Exact Gaussian-process regression.
+"""Exact Gaussian-process regression, and its hyper-parameters: the most likely ones, or samples of their posterior.
 
 n   measurements      K = k(X, X) + σ² I = L Lᵀ      α = K⁻¹ y      θ   kernel's hyper-parameters, then log σ
 """

@@ -4,6 +4,9 @@ A row is a configuration's columns followed by its data fraction.
 
 A, B   sets of rows            y   imagined answers at rows X
 K      covariance of f         σ²  noise_variance of one measurement
+
+Beside it, what every model needs: one thread for its matrices, whoever asks (``one_thread``), and the scale of a metric
+on which its errors are even, with the way back in expectation (``Transform``).
 """
 
 from __future__ import annotations
@@ -66,8 +69,8 @@ class Prediction(NamedTuple):
 class Memo:
     """Results for the last few arrays, by identity: one ask reads the same rows many times over.
 
-    Without it an ask takes a tenth longer, with trees or earlier studies a third. An equal array that is another object
-    is computed again; one that is changed in place would be answered as it was, so ``Places`` hands out none that can.
+    Without it an ask takes a tenth to two fifths longer. An equal array that is another object is computed again; one
+    that is changed in place would be answered as it was, so ``Places`` hands out none that can.
     """
 
     def __init__(self, size: int = 6) -> None:

@@ -1,4 +1,7 @@
-"""The space of configurations: the only place where configurations become rows of numbers and back."""
+"""The space of configurations: the only place where configurations become rows of numbers and back.
+
+A pool is all of a space, or where that cannot be listed, those configurations that stand for it.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from trimtuner.problem.problem import COST, TIME
 from trimtuner.problem.rows import row_of_measurement
 from trimtuner.state import StudyState
 from trimtuner.tuning.pareto import KEPT, Front
-from trimtuner.tuning.recommendation import Estimate, Recommendation
+from trimtuner.tuning.recommendation import Recommendation
 from trimtuner.views.progress import progress, progress_line
 from trimtuner.views.spend import money_lines, money_words, spend
 from trimtuner.views.timeline import timeline, timeline_lines
@@ -21,6 +21,7 @@ from trimtuner.views.words import (
     Signs,
     configuration,
     count_of,
+    estimate,
     metric,
     share,
     signs_for,
@@ -185,7 +186,7 @@ def recommendation_text(state: StudyState, recommendation: Recommendation) -> st
     word = "measured" if recommendation.is_measured else "predicted"
     risk = _risk_text(state, recommendation)
     for name, one in recommendation.estimates.items():
-        lines.append(f"  {word} {name}{risk if name in (COST, TIME) else ''}: {_estimate(name, one)}")
+        lines.append(f"  {word} {name}{risk if name in (COST, TIME) else ''}: {estimate(name, one)}")
     lines += [f"  P({limit}) = {chance:.2f}" for limit, chance in limits.items()]
     command = state.command(recommendation)
     lines += [f"train it with: {shlex.join(command)}"] if command else []
@@ -249,12 +250,6 @@ def trials_text(state: StudyState) -> str:
 def brief(trial: Trial) -> str:
     """A trial in one line."""
     return f"{configuration(trial.config)} on {share(trial.fraction)} of the data"
-
-
-def _estimate(name: str, one: Estimate) -> str:
-    if one.low == one.high:
-        return metric(name, one.mean)
-    return f"{metric(name, one.mean)} ({metric(name, one.low)} to {metric(name, one.high)})"
 
 
 def table_text(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -69,7 +69,7 @@ def _best_within(state: StudyState, limit: str) -> Recommendation:
     from trimtuner.errors import NoAnswer
 
     try:
-        return state.prices.within(limit)
+        return state.best_for_every_price.within(limit)
     except NoAnswer as error:
         print(error, file=sys.stderr)
         raise typer.Exit(EXIT_NO_ANSWER) from None
