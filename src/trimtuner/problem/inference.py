@@ -40,7 +40,7 @@ def _inferred_axis(name: str, configurations: Sequence[Configuration], given: di
         machines = [Machine(built_in_catalog()[str(value)], 1, False) for value in choice.values]
         return DiscreteAxis(name, choice, MachineScale.of(machines).columns(machines))
     if choice.scale == "linear":
-        low, high = min(float(v) for v in values), max(float(v) for v in values)
+        low, high = min(choice.numbers), max(choice.numbers)
         if low > 0 and high / low >= _LOG_FROM_RATIO:
             choice = Choice(values, scale="log")
     return DiscreteAxis(name, choice)

@@ -12,7 +12,7 @@ import numpy as np
 
 from trimtuner.decisions.belief import Belief
 from trimtuner.decisions.stopping import Stop
-from trimtuner.errors import InputError, SearchOver
+from trimtuner.errors import InputError, SearchOver, nearest
 from trimtuner.models.posterior import one_thread
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.expressions import Value
@@ -20,6 +20,7 @@ from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
 from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 from trimtuner.problem.space import Space
+from trimtuner.problem.values import is_number, plain_value
 from trimtuner.state import Money, StudyState
 from trimtuner.study.description import Description
 from trimtuner.study.memory import InMemory, Memory, Recorded, budget_in_record, earlier_in_record
@@ -28,17 +29,32 @@ from trimtuner.tuning import tuner
 from trimtuner.tuning.pareto import Front, front_of
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recipes import recipe_named
-from trimtuner.tuning.recommendation import Recommendation, recommendation_from
+from trimtuner.tuning.recommendation import Estimate, Recommendation, recommendation_from
 from trimtuner.views.words import usd
 
 if TYPE_CHECKING:
+    import pandas
+
     from trimtuner.records import StudyView
     from trimtuner.views.figures import Figure
+    from trimtuner.views.trials import Row
 
 Snapshots: TypeAlias = Mapping[float, Mapping[str, float]]
 Result: TypeAlias = Mapping[str, float | Snapshots]  # metrics, and "snapshots" where the run passed smaller fractions
 Train: TypeAlias = Callable[[dict[str, Value], float], Result]
 
+# What Optuna calls things.
+_OTHER_WORDS = {
+    "best_params": "best_config",
+    "best_trial": "recommend(), which need not be a trial that was run",
+    "best_trials": "front()",
+    "trials_dataframe": "to_dataframe()",
+    "enqueue_trial": "enqueue(config, fraction)",
+    "add_trial": "enqueue(config, fraction), or 'trimtuner import' for what was measured elsewhere",
+    "get_trials": "trials",
+    "direction": "problem.goal",
+    "stop": "raise tt.SearchOver in a callback of optimize",
+}
 _SNAPSHOTS = "snapshots"
 _BUGS_NOT_FAILURES = 3  # when the first trials of a loop all raise, it is the function, not the configurations
 _LONGEST_KIND = 64  # characters in the name of a failure
@@ -172,6 +188,65 @@ class Study:
             raise InputError(f"forget takes a trial or its number, not {trial!r}")
         self._memory.forget([int(number)])
 
+    def enqueue(self, config: Mapping[str, Value], fraction: float = 1.0) -> None:
+        """Have a configuration tested next at a fraction, before what the method would ask; in a record, by any run.
+
+        It waits while what is left of the budget does not cover its worst case.
+        """
+        if not isinstance(config, Mapping) or not is_number(fraction):
+            raise InputError(f"enqueue takes a configuration, a dict, and a fraction, not {config!r} and {fraction!r}")
+        space, wanted = self.problem.space, {name: plain_value(value) for name, value in config.items()}
+        space.check(wanted)
+        offered, key, history = space.nearest_fraction(fraction), space.key(wanted), self.history
+        for others, word in ((history.queued, "waits"), (history.tested(), "is tested")):
+            if any(at == offered and space.key(other) == key for other, at in others):
+                raise InputError(f"{wanted!r} {word} already at the fraction {offered:g}")
+        self._memory.enqueue(wanted, offered)
+
+    def grow(self, space: Space) -> None:
+        """Go on in a space with more: values, wider ranges, machines, fractions, or parameters that have a default.
+
+        What was measured counts, with the defaults of parameters that it had no value of. A study in a record can also
+        be opened with the larger space; the record says what was added, and when.
+        """
+        description = replace(self.description, problem=replace(self.problem, space=space))
+        found = description.compared_with(self.description.plain)
+        if found.differences:
+            raise InputError(f"a space can only grow ({'; '.join(found.differences)}); make another study")
+        recipe = self.recipe.learning_from([one.earlier for one in self.recipe.earlier], space)
+        recipe.check(description.problem)
+        self._set_up(description, recipe, self._memory.grown(description, found.additions), self.name)
+
+    @property
+    def best_config(self) -> dict[str, Value]:
+        """The configuration that is recommended."""
+        return dict(self.recommend().config)
+
+    @property
+    def best_value(self) -> Estimate:
+        """What the recommended configuration measures of the goal's metric, or is expected to: then with an interval.
+
+        Where one metric is maximized and another minimized: of the first.
+        """
+        return self.recommend().estimates[self.problem.goal.metric]
+
+    @property
+    def trials(self) -> tuple[Row, ...]:
+        """Every trial, under way or ended, in the order of their numbers: configuration, state, metrics, cost, time."""
+        from trimtuner.views.trials import rows
+
+        return rows(self.state())
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """The trials as a table of pandas: a column for each parameter (config_…) and metric (metric_…)."""
+        from trimtuner.views.trials import flat_rows
+
+        try:
+            import pandas
+        except ModuleNotFoundError:
+            raise InputError("to_dataframe needs pandas; pip install pandas, or read study.trials") from None
+        return pandas.DataFrame(flat_rows(self.trials))
+
     def plot(self, view: str = "tradeoff") -> Figure:
         """One view as a picture that a notebook shows and ``save`` writes: spend, progress, tradeoff, curves, …"""
         from trimtuner.views.figures import figures
@@ -189,6 +264,21 @@ class Study:
         from trimtuner.study.explaining import explain_text
 
         return explain_text(self.state(), trial.number if isinstance(trial, Trial) else trial)
+
+    def __repr__(self) -> str:
+        history, problem = self.history, self.problem
+        limits = "".join(f", {constraint.text}" for constraint in problem.constraints)
+        under_way = f" and {len(history.pending)} under way" if history.pending else ""
+        spent = f", {usd(history.spent)} spent" if problem.budget is not None or history.spent else ""
+        kept = f", in {self._memory.place}" if isinstance(self._memory, Recorded) else ""
+        told = f"{problem.goal}{limits}; {self.description.method_name}, seed {self.seed}"
+        return f"<Study {self.name!r}: {told}; {len(history.outcomes)} trials{under_way}{spent}{kept}>"
+
+    if not TYPE_CHECKING:  # a type checker is to know what there is
+
+        def __getattr__(self, name: str) -> object:
+            here = f"; here it is {_OTHER_WORDS[name]}" if name in _OTHER_WORDS else nearest(name, dir(type(self)))
+            raise AttributeError(f"a study has no {name!r}{here}")
 
     def _repr_html_(self) -> str:
         from trimtuner.views.notebook import study_html
