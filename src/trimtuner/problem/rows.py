@@ -44,10 +44,7 @@ def _measurement(row: Mapping[str, object], problem: Problem) -> Measurement:
     config = _configuration(row, space)
     told = {name: value for name, value in row.items() if name not in space.names and value not in ("", None)}
     _refuse_misspelt(config, told, problem)
-    space.check(config)
-    if space.is_enumerable:
-        pool = space.pool()
-        config = pool.configuration(pool.position(config))  # as the space writes it: 16 may be 16.0 there
+    config = space.as_written(config)
     fraction = space.nearest_fraction(_number(FRACTION, told.pop(FRACTION, 1.0)))
     own = {name.removeprefix(_OWN): value for name, value in told.items()}
     metrics = {name: _number(name, value) for name, value in own.items()}
