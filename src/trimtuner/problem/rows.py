@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trimtuner.errors import InputError, nearest
+from trimtuner.errors import InputError, cut, nearest
 from trimtuner.problem.axes import Configuration
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement
@@ -16,7 +16,7 @@ from trimtuner.problem.values import is_number
 
 FRACTION = "fraction"
 _OWN = "metric."  # before the name of a metric that a parameter has as well
-_SHOWN, _SAID = 60, 300  # characters of a value, and of what is said of it
+_SAID = 300  # characters of what is said of a value
 
 
 def columns_of(problem: Problem) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def measurement_of_row(where: str, row: Mapping[str, object], problem: Problem) 
     try:
         return _measurement(row, problem)
     except InputError as error:
-        raise InputError(f"{where}: {_cut(str(error), _SAID)}") from None
+        raise InputError(f"{where}: {cut(str(error), _SAID)}") from None
 
 
 def _measurement(row: Mapping[str, object], problem: Problem) -> Measurement:
@@ -65,7 +65,7 @@ def _refuse_misspelt(config: Configuration, told: Mapping[str, object], problem:
         if not name.removeprefix(_OWN).isidentifier() or _as_number(value) is None:
             raise InputError(
                 f"unknown column {name!r}{nearest(name, known)}; a column that is none of the study's must be "
-                f"a further metric, a word with numbers, and here it is {_shown(value)}"
+                f"a further metric, a word with numbers, and here it is {cut(repr(value))}"
             )
 
 
@@ -92,7 +92,7 @@ def _is_idle(parameter: Parameter, config: Configuration) -> bool:
 def _number(name: str, value: object) -> float:
     number = _as_number(value)
     if number is None:
-        raise InputError(f"{name} is {_shown(value)}, not a number")
+        raise InputError(f"{name} is {cut(repr(value))}, not a number")
     return number
 
 
@@ -102,14 +102,6 @@ def _as_number(value: object) -> float | None:
     except ValueError:
         return None
     return number if is_number(number) else None
-
-
-def _shown(value: object) -> str:
-    return _cut(repr(value), _SHOWN)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _value(value: object, name: str, space: Space) -> Value:
