@@ -277,11 +277,12 @@ def test_a_record_opened_with_more_says_what_was_added(tmp_path):
         measured = one.history.measurements[0]
         Records(place).open("study").enqueue(measured.configuration, measured.fraction)
     assert soundness_of(place).is_sound
-    assert study(space(depth=tt.Int(1, 9)), storage=place).history == one.history  # the default has done its work
+    grown = study(space(depth=tt.Int(1, 9)), storage=place).history  # the default has done its work
+    assert grown == one.history
     for end in ("", "-wal", "-shm"):
         (tmp_path / f"a.db{end}").unlink(missing_ok=True)
     restore(place)
-    assert study(space(depth=tt.Int(1, 9)), storage=place).history == one.history
+    assert study(space(depth=tt.Int(1, 9)), storage=place).history == grown
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from trimtuner.errors import InputError, nearest
+from trimtuner.errors import InputError, cut, nearest
 from trimtuner.keys.faults import Fault, Faults
 from trimtuner.problem.expressions import Scalar, Value
 
@@ -136,7 +136,7 @@ class Field:
         """A text on one line, as it is."""
         text = self.as_written(wanted)
         if not isinstance(self.value, str):
-            raise self.fault(f'{_short(text)} is no text to YAML; put it in quotes: "{_short(text)}"')
+            raise self.fault(f'{cut(text)} is no text to YAML; put it in quotes: "{cut(text)}"')
         if _CONTROL.search(text):
             raise self.fault("the text has a line break or control character; remove it")
         return text
@@ -197,7 +197,7 @@ class Field:
         """The field of a key that is written."""
         if not isinstance(self.node, MappingNode):
             raise self.wrong("a mapping")
-        place = key if self.where == ROOT else f"{self.where}.{_short(key)}"
+        place = key if self.where == ROOT else f"{self.where}.{cut(key)}"
         node = self.node.entries[key]
         # Lists and mappings may begin a line below their key, where nobody would look.
         line = node.line if isinstance(node, ScalarNode) else self.line_of(key)
@@ -206,11 +206,7 @@ class Field:
 
 def shortened(value: object) -> str:
     """How a value is shown in a message."""
-    return _short(repr(value))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    return cut(repr(value))
 
 
 def _shown(node: Node) -> str:

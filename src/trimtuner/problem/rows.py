@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from trimtuner.errors import InputError, nearest
+from trimtuner.errors import InputError, cut, nearest
 from trimtuner.problem.axes import Configuration
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement
@@ -17,7 +17,7 @@ from trimtuner.problem.values import is_number, plain_value
 
 FRACTION = "fraction"
 _OWN = "metric."  # before the name of a metric that a parameter has as well
-_SHOWN, _SAID = 60, 300  # characters of a value, and of what is said of it
+_SAID = 300  # characters of what is said of a value
 
 
 def columns_of(problem: Problem) -> tuple[str, ...]:
@@ -37,7 +37,7 @@ def measurement_of_row(where: str, row: Mapping[str, object], problem: Problem) 
     try:
         return _measurement(row, problem)
     except InputError as error:
-        raise InputError(f"{where}: {_cut(str(error), _SAID)}") from None
+        raise InputError(f"{where}: {cut(str(error), _SAID)}") from None
 
 
 def _measurement(row: Mapping[str, object], problem: Problem) -> Measurement:
@@ -45,10 +45,7 @@ def _measurement(row: Mapping[str, object], problem: Problem) -> Measurement:
     config = _configuration(row, space)
     told = {name: value for name, value in row.items() if name not in space.names and value not in ("", None)}
     _refuse_misspelt(config, told, problem)
-    space.check(config)
-    if space.is_enumerable:
-        pool = space.pool()
-        config = pool.configuration(pool.position(config))  # as the space writes it: 16 may be 16.0 there
+    config = space.as_written(config)
     fraction = space.nearest_fraction(_number(FRACTION, told.pop(FRACTION, 1.0)))
     own = {name.removeprefix(_OWN): value for name, value in told.items()}
     metrics = {name: _number(name, value) for name, value in own.items()}
@@ -69,7 +66,7 @@ def _refuse_misspelt(config: Configuration, told: Mapping[str, object], problem:
         if not name.removeprefix(_OWN).isidentifier() or _as_number(value) is None:
             raise InputError(
                 f"unknown column {name!r}{nearest(name, known)}; a column that is none of the study's must be "
-                f"a further metric, a word with numbers, and here it is {_shown(value)}"
+                f"a further metric, a word with numbers, and here it is {cut(repr(value))}"
             )
 
 
@@ -108,7 +105,7 @@ def _listed_as_json(text: str, choice: Choice) -> tuple[Value] | None:
 def _number(name: str, value: object) -> float:
     number = _as_number(value)
     if number is None:
-        raise InputError(f"{name} is {_shown(value)}, not a number")
+        raise InputError(f"{name} is {cut(repr(value))}, not a number")
     return number
 
 
@@ -118,14 +115,6 @@ def _as_number(value: object) -> float | None:
     except ValueError:
         return None
     return number if is_number(number) else None
-
-
-def _shown(value: object) -> str:
-    return _cut(repr(value), _SHOWN)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _value(value: object, name: str, space: Space) -> Value:

@@ -271,6 +271,13 @@ class Space:
                 found[name] = parameter.default
         return {name: found[name] for name in dict.fromkeys((*self.names, *found)) if name in found}
 
+    def as_written(self, configuration: Mapping[str, Value]) -> Configuration:
+        """The configuration as the space writes it, where 16 may be 16.0; refused if it is not offered."""
+        self.check(configuration)
+        if not self.is_enumerable:
+            return dict(configuration)
+        return self._whole_pool.configuration(self._whole_pool.position(configuration))
+
     def nearest_fraction(self, fraction: float) -> float:
         """The offered fraction meant by a number that may have been rounded on its way."""
         offered = min((*self.fractions, 1.0), key=lambda one: abs(one - fraction))

@@ -8,11 +8,11 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 
 from trimtuner.errors import InputError
 from trimtuner.problem.expressions import Value
+from trimtuner.problem.inference import with_usual_scale
 from trimtuner.problem.parameters import Choice, Float, Int, Parameter, Scale
 from trimtuner.problem.values import is_number, number_in
 
 _LISTED_AT_MOST = 64  # values of a range with steps; above, it is searched without steps and rounded to them
-_LOG_FROM_RATIO = 8.0  # choices that are numbers and span this factor are taken in logs, as in Space.from_configs
 
 
 def parameter_of(name: str, distribution: BaseDistribution) -> Parameter:
@@ -59,13 +59,9 @@ def value_at(name: str, distribution: BaseDistribution, unit: float) -> Value:
 
 def _choice_of(name: str, distribution: CategoricalDistribution) -> Choice:
     try:
-        choice = Choice(distribution.choices)
+        return with_usual_scale(Choice(distribution.choices))
     except InputError as error:
         raise InputError(f"the choices of {name!r}: {error}") from None
-    if choice.scale is None:
-        return choice
-    spans_orders = min(choice.numbers) > 0 and max(choice.numbers) / min(choice.numbers) >= _LOG_FROM_RATIO
-    return Choice(choice.values, scale="log") if spans_orders else choice
 
 
 def _is_stepped(distribution: IntDistribution | FloatDistribution) -> bool:
