@@ -1,4 +1,4 @@
-"""What a user of Optuna tries first: the best so far, trials as a table, a queue, a space that grows, readable words."""
+"""What a user of Optuna tries first: the best so far, trials as a table, a queue, a loop in threads, a larger space."""
 
 from __future__ import annotations
 
@@ -253,10 +253,8 @@ def test_a_space_that_grows_keeps_what_was_measured_and_asks_for_what_is_new(sto
     assert {m.configuration["depth"] for m in one.history.measurements} == {4}
     assert sorted(m.configuration["rate"] for m in one.history.measurements) == [0.1, 0.1, 0.2, 0.2, 0.3, 0.3]
     before = {(m.configuration["rate"], m.configuration["depth"], m.fraction) for m in one.history.measurements}
-    new = set()
-    for trial in one.trials_in_turn(100):
-        new.add((trial.config["rate"], trial.config["depth"], trial.fraction))
-        one.tell(trial, **train(trial.config, trial.fraction))
+    one.optimize(train)
+    new = {(row.config["rate"], row.config["depth"], row.fraction) for row in one.trials[6:]}
     assert len(new) == 16 - 6  # four rates, two depths, two fractions
     assert not before & new
 
@@ -273,8 +271,8 @@ def test_a_record_opened_with_more_says_what_was_added(tmp_path):
     assert "parameters.depth: is new" in events[0].detail["added"][0]
     after = reader.history()  # whoever looked on before sees the same
     assert [o.trial.config for o in after.outcomes] == [{**o.trial.config, "depth": 3} for o in before.outcomes]
+    measured = one.history.measurements[0]
     with pytest.raises(tt.InputError, match="is tested at this fraction already"):
-        measured = one.history.measurements[0]
         Records(place).open("study").enqueue(measured.configuration, measured.fraction)
     assert soundness_of(place).is_sound
     grown = study(space(depth=tt.Int(1, 9)), storage=place).history  # the default has done its work
@@ -359,7 +357,8 @@ def test_whoever_opened_the_smaller_space_asks_no_more_in_it(tmp_path):
 
 def test_a_parameter_that_counts_only_sometimes_is_added_where_it_counts():
     one = study(tt.Space({"kind": tt.Choice(["a", "b"])}))
-    one.optimize(lambda config, fraction: {"accuracy": 0.5, "time": 1.0}, trials=2)
+    for trial in (one.ask(), one.ask()):
+        one.tell(trial, accuracy=0.5, time=1.0)
     one.grow(tt.Space({"kind": tt.Choice(["a", "b"]), "x": tt.Float(0.0, 1.0, when="kind == 'a'", default=0.5)}))
     assert sorted(map(str, (m.configuration for m in one.history.measurements))) == [
         "{'kind': 'a', 'x': 0.5}",
@@ -376,7 +375,7 @@ def test_threads_that_ask_tell_enqueue_and_forget_lose_nothing():
 
     def work(number: int) -> None:
         start.wait()
-        for step in range(8):
+        for step in range(number, number + 8):
             trial = one.ask()
             if step % 2:
                 one.tell(trial, accuracy=0.5, time=1.0)
@@ -389,3 +388,93 @@ def test_threads_that_ask_tell_enqueue_and_forget_lose_nothing():
     numbers = sorted(outcome.trial.number for outcome in one.history.outcomes)
     assert numbers == list(range(32))
     assert sum(outcome.is_forgotten for outcome in one.history.outcomes) == 16
+
+
+# --- the loop -------------------------------------------------------------------------------------------------------
+
+
+def test_as_many_trials_run_at_once_as_there_are_jobs(storage):
+    together = threading.Barrier(3)
+
+    def measure(config: dict, fraction: float) -> dict[str, float]:
+        together.wait(60)  # which a trial that runs alone does not pass
+        return train(config, fraction)
+
+    one = study(storage=storage)
+    assert one.optimize(measure, n_jobs=3) == one.recommend()
+    assert [(row.number, row.state) for row in one.trials] == [(number, "ok") for number in range(6)]
+
+
+def test_no_more_trials_are_asked_than_are_wanted_however_many_run_at_once():
+    one = study()
+    one.optimize(train, trials=3, n_jobs=2)
+    assert len(one.history.outcomes) == 3
+    assert not one.history.pending
+
+
+def test_when_the_time_is_up_no_more_is_asked_and_what_runs_is_told():
+    one = study(tt.Space({"x": tt.Float(0.0, 1.0)}))
+    begun = threading.Event()
+
+    def measure(config: dict, fraction: float) -> dict[str, float]:
+        begun.wait(0.2)  # longer than the time-out
+        return {"accuracy": config["x"] * fraction}
+
+    one.optimize(measure, timeout=0.1)
+    assert len(one.history.outcomes) == 1
+
+
+def test_a_search_that_nothing_ends_is_refused():
+    with pytest.raises(tt.InputError, match="nothing ends this search"):
+        study(tt.Space({"x": tt.Float(0.0, 1.0)}), method="random").optimize(train)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_callbacks_hear_of_each_trial_when_it_has_ended_and_may_end_the_loop(n_jobs):
+    one, heard = study(), []
+
+    def enough(of: tt.Study, trial: object) -> None:
+        heard.append(trial.number)
+        assert of is one
+        assert trial.state == "ok"
+        if len(heard) == 2:
+            raise tt.SearchOver("good enough")
+
+    one.optimize(train, trials=6, n_jobs=n_jobs, callbacks=[enough])
+    assert len(heard) == 2
+    assert len(one.history.outcomes) in (2, 2 + n_jobs - 1)  # what ran beside the last one ran to its end
+    assert not one.history.pending
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_function_that_always_raises_passes_its_error_on_and_nothing_stays_behind(n_jobs):
+    one = study()
+
+    def broken(config: dict, fraction: float) -> dict[str, float]:
+        raise ZeroDivisionError(f"{config} {fraction}")
+
+    with pytest.raises(ZeroDivisionError):
+        one.optimize(broken, trials=6, n_jobs=n_jobs)
+    assert not one.history.pending
+    assert one.history.failures == ()  # forgotten: it was the function
+
+
+def test_progress_is_a_line_for_each_trial(capsys):
+    study().optimize(train, trials=2, show_progress=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["trial 1 of 2", "trial 2 of 2"]
+    assert all("accuracy 0." in line and "rate=0." in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"n_jobs": 0}, "n_jobs=0"),
+        ({"trials": 0}, "trials=0"),
+        ({"timeout": -1}, "time-out -1"),
+        ({"timeout": "soon"}, "time-out 'soon'"),
+    ],
+)
+def test_a_loop_that_makes_no_sense_is_refused(settings, complaint):
+    with pytest.raises(tt.InputError, match=complaint):
+        study().optimize(train, **settings)

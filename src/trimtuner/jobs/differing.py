@@ -25,7 +25,7 @@ def differences_from_record(job: Job) -> tuple[str, ...]:
     if not is_in_record(job.storage, job.name):
         return ()
     with RecordsView(job.storage) as records:
-        return description_of(job).compared_with(records.open(job.name).definition).differences
+        return description_of(job).differences_from(records.open(job.name).definition)
 
 
 def refusal(job: Job, differing: Sequence[str]) -> str:

@@ -136,7 +136,7 @@ class JobStudy:
         )
 
     def _differences_from(self, view: StudyView) -> tuple[str, ...]:
-        return self.description.compared_with(view.definition).differences
+        return self.description.differences_from(view.definition)
 
     def _history_in(self, view: StudyView) -> History:
         """What the record tells, in words of the job file where that adds to the space and was not run yet."""

@@ -65,6 +65,10 @@ class Description:
         """A short name of the whole."""
         return hashlib.sha256(json.dumps(self.plain, sort_keys=True).encode()).hexdigest()[:16]
 
+    def differences_from(self, stored: Mapping[str, object]) -> tuple[str, ...]:
+        """How it differs from what a record says, a line each; none where it is the same study, or more of it."""
+        return self.compared_with(stored).differences
+
     def compared_with(self, stored: Mapping[str, object]) -> Comparison:
         """How it differs from what a record says; where it only adds to the space of the same study, what it adds."""
         if _is_of_before(stored):

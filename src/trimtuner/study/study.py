@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,15 +20,16 @@ from trimtuner.models.posterior import one_thread
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
-from trimtuner.problem.problem import COST, TIME, Problem
+from trimtuner.problem.problem import COST, TIME, Problem, seconds_of_timeout
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 from trimtuner.problem.space import Space
-from trimtuner.problem.values import is_number, plain_value
+from trimtuner.problem.values import is_number, is_whole_number, plain_value
 from trimtuner.state import Money, StudyState
 from trimtuner.study.description import Description
-from trimtuner.study.loop import Ended, InTurn, rounds
+from trimtuner.study.loop import Ended, InThreads, InTurn, rounds
 from trimtuner.study.memory import InMemory, Memory, Recorded, budget_in_record, earlier_in_record
 from trimtuner.study.owners import alive_owners
+from trimtuner.study.progress import Progress
 from trimtuner.tuning import tuner
 from trimtuner.tuning.pareto import Front, front_of
 from trimtuner.tuning.recipe import Recipe
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 
 Snapshots: TypeAlias = Mapping[float, Mapping[str, float]]
 Result: TypeAlias = Mapping[str, float | Snapshots]  # metrics, and "snapshots" where the run passed smaller fractions
+Callback: TypeAlias = "Callable[[Study, Row], object]"
 Train: TypeAlias = Callable[[dict[str, Value], float], Result]
 
 # What Optuna calls things.
@@ -197,8 +201,8 @@ class Study:
         """
         if not isinstance(config, Mapping) or not is_number(fraction):
             raise InputError(f"enqueue takes a configuration, a dict, and a fraction, not {config!r} and {fraction!r}")
-        space, wanted = self.problem.space, {name: plain_value(value) for name, value in config.items()}
-        space.check(wanted)
+        space = self.problem.space
+        wanted = space.as_written({name: plain_value(value) for name, value in config.items()})
         offered, key, history = space.nearest_fraction(fraction), space.key(wanted), self.history
         for others, word in ((history.queued, "waits"), (history.tested(), "is tested")):
             if any(at == offered and space.key(other) == key for other, at in others):
@@ -340,26 +344,66 @@ class Study:
         self._last_belief = (history, belief)
         return belief
 
-    def optimize(self, function: Train, trials: int) -> Recommendation | None:
+    def optimize(
+        self,
+        function: Train,
+        trials: int | None = None,
+        *,
+        n_jobs: int = 1,
+        timeout: float | str | None = None,
+        callbacks: Iterable[Callback] = (),
+        show_progress: bool = False,
+    ) -> Recommendation | None:
         """Run ``function(config, fraction) -> metrics`` for up to so many trials, then recommend.
+
+        ``n_jobs`` trials run side by side, in threads. After ``timeout`` (seconds, or a text such as "20min") no more
+        is asked, and what runs runs to its end. Each of ``callbacks`` is called with the study and the trial when one
+        has ended; one that raises ``tt.SearchOver`` ends the loop.
 
         Time is measured unless returned; ``"snapshots": {0.1: {"accuracy": …, "time": …}}`` may be among the metrics.
         An exception is a failed trial, charged and learnt from; if the first few all raise, the last exception is
         passed on, and where nothing was ever measured they are forgotten. Ends early when the budget or the space is
         used up.
         """
-        if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
-            raise InputError(f"trials={trials!r} must be a whole number from 1")
+        for name, count in (("n_jobs", n_jobs), *([] if trials is None else [("trials", trials)])):
+            if not is_whole_number(count) or count < 1:
+                raise InputError(f"{name}={count!r} must be a whole number from 1")
         if not callable(function):
             raise InputError(f"optimize takes a function (config, fraction) -> metrics, not {function!r}")
-        raised = 0
+        self._require_an_end(trials, timeout)
+        most = sys.maxsize if trials is None else int(trials)
+        told: list[Callback] = [*callbacks, *([Progress(trials)] if show_progress else [])]
         with self._memory.signs_of_life():
-            for number, error in enumerate(self.in_turn(lambda trial: self._run(function, trial), trials)):
-                raised += error is not None
-                if error is not None and raised == number + 1 >= min(_BUGS_NOT_FAILURES, trials):
-                    self._forget_bad_start(error)
-                    raise error
+            error = self._go_round(function, most, n_jobs, _asked_until(self.ask, timeout), told)
+        if error is not None:
+            self._forget_bad_start(error)
+            raise error
         return self.recommend() if self.history.measurements else None
+
+    def _go_round(
+        self, function: Train, most: int, n_jobs: int, ask: Callable[[], Trial], callbacks: Iterable[Callback]
+    ) -> Exception | None:
+        """The loop of ``optimize``; what the first trials raised, if they all did."""
+
+        def run(trial: Trial) -> tuple[Trial, Exception | None]:
+            return trial, self._run(function, trial)
+
+        count = raised = 0
+        with suppress(SearchOver), ThreadPoolExecutor(n_jobs) as pool:  # which waits for what runs, however it is left
+            runner = InTurn(ask, run, most) if n_jobs == 1 else InThreads(ask, run, most, pool, n_jobs)
+            for ended in rounds(runner):
+                for trial, error in ended:
+                    count, raised = count + 1, raised + (error is not None)
+                    if error is not None and raised == count >= min(_BUGS_NOT_FAILURES, most):
+                        return error
+                    for callback in callbacks:
+                        callback(self, next(row for row in self.trials if row.number == trial.number))
+        return None
+
+    def _require_an_end(self, trials: int | None, timeout: float | str | None) -> None:
+        ends = (trials, timeout, self.problem.budget, self.recipe.stop)
+        if all(end is None for end in ends) and not self.problem.space.is_enumerable:
+            raise InputError("nothing ends this search: give trials=, timeout=, or the study a budget or a stop rule")
 
     def in_turn(self, run: Callable[[Trial], Ended], most: int) -> Iterator[Ended]:
         """What ``run``, which tells them, makes of trials one after the other; fewer where the search is over."""
@@ -472,6 +516,20 @@ def _gathered(sources: Iterable[Study | str | Path], space: Space) -> tuple[Earl
     for one in earlier:
         one.rows_in(space)
     return earlier
+
+
+def _asked_until(ask: Callable[[], Trial], timeout: float | str | None) -> Callable[[], Trial]:
+    """The same as long as there is time."""
+    if timeout is None:
+        return ask
+    end = time.monotonic() + seconds_of_timeout(timeout)
+
+    def asked() -> Trial:
+        if time.monotonic() >= end:
+            raise SearchOver("the time is up")
+        return ask()
+
+    return asked
 
 
 def _elapsed(started: float) -> float:
