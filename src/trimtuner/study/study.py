@@ -197,7 +197,8 @@ class Study:
     def enqueue(self, config: Mapping[str, Value], fraction: float = 1.0) -> None:
         """Have a configuration tested next at a fraction, before what the method would ask; in a record, by any run.
 
-        It waits while what is left of the budget does not cover its worst case.
+        A stop rule does not keep it from being asked; it waits only while what is left of the budget does not cover
+        its worst case.
         """
         if not isinstance(config, Mapping) or not is_number(fraction):
             raise InputError(f"enqueue takes a configuration, a dict, and a fraction, not {config!r} and {fraction!r}")
