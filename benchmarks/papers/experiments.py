@@ -74,6 +74,7 @@ class Line:
     panel: str
     label: str
     searches: tuple[Search, ...]
+    initial: int  # trials before a model is used; 0 where money decides, or there is no model
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ class Plan:
         if experiment not in self.experiments:
             return []
         return [
-            Line(panel, label, tuple(self._searches(job, spec))) for panel, label, spec in _LINES_OF[experiment](job)
+            Line(panel, label, tuple(self._searches(job, spec)), spec.initial)
+            for panel, label, spec in _LINES_OF[experiment](job)
         ]
 
     def searches(self) -> list[Search]:
@@ -140,32 +142,34 @@ class _Spec:
     seeds: int
     is_on_full_data: bool = False
     has_snapshots: bool = True
+    initial: int = 0
 
 
 _Lines = Iterator[tuple[str, str, _Spec]]
 
 
-def _trimtuner(method: str, trials: int = TRIMTUNER_TRIALS) -> _Spec:
-    return _Spec(method, Goal.ACCURACY, trials, TRIMTUNER_SEEDS)
+def _trimtuner(method: str, trials: int = TRIMTUNER_TRIALS, initial: int = 1) -> _Spec:
+    """One initial run, on half of the data, measures the smaller fractions on its way."""
+    return _Spec(method, Goal.ACCURACY, trials, TRIMTUNER_SEEDS, initial=initial)
 
 
-def _fabulinus(method: str) -> _Spec:
+def _fabulinus(method: str, initial: int = FABULINUS_INITIAL_TRIALS) -> _Spec:
     """The thesis pays for every fraction of an initial configuration, where the TrimTuner paper pays for one run."""
-    return _Spec(method, Goal.ACCURACY, FABULINUS_TRIALS, FABULINUS_SEEDS, has_snapshots=False)
+    return _Spec(method, Goal.ACCURACY, FABULINUS_TRIALS, FABULINUS_SEEDS, has_snapshots=False, initial=initial)
 
 
 def _lines_of_methods(job: Job) -> _Lines:
     yield job.title, "TrimTuner (DT)", _trimtuner("trimtuner-dt")
     yield job.title, "TrimTuner (GP)", _trimtuner("trimtuner-gp")
-    yield job.title, "EIc/USD", _trimtuner("eic-usd")
-    yield job.title, "EIc", _trimtuner("eic")
+    yield job.title, "EIc/USD", _trimtuner("eic-usd", initial=4)
+    yield job.title, "EIc", _trimtuner("eic", initial=4)
     yield job.title, "FABOLAS", _trimtuner("fabolas:ignore_constraints=true")
-    yield job.title, "Random", _trimtuner("random")
+    yield job.title, "Random", _trimtuner("random", initial=0)
     for model, method in (("DT", "trimtuner-dt"), ("GP", "trimtuner-gp")):
         yield job.title, f"TrimTuner ({model}) to the letter*", _trimtuner(f"{method}:{LITERAL}")
-    yield job.title, "trimtuner (default)*", _trimtuner("trimtuner")
-    yield job.title, "Hyperband*", _trimtuner("hyperband", HALVING_TRIALS)
-    yield job.title, "BOHB*", _trimtuner("bohb", HALVING_TRIALS)
+    yield job.title, "trimtuner (default)*", _trimtuner("trimtuner", initial=3)
+    yield job.title, "Hyperband*", _trimtuner("hyperband", HALVING_TRIALS, initial=0)
+    yield job.title, "BOHB*", _trimtuner("bohb", HALVING_TRIALS, initial=0)
 
 
 LITERAL = "literal=true"  # Eq. 5 as it is printed
@@ -252,8 +256,8 @@ def _lines_of_horizons(job: Job) -> _Lines:
 def _lines_of_fabulinus(job: Job) -> _Lines:
     yield job.title, "Fabulinus", _fabulinus("fabulinus")
     yield job.title, "FABOLAS", _fabulinus(f"fabolas:initial={FABULINUS_INITIAL},ignore_constraints=true")
-    yield job.title, "EIc", _fabulinus(f"eic:initial={FABULINUS_INITIAL}")
-    yield job.title, "EI", _fabulinus(f"ei:initial={FABULINUS_INITIAL},ignore_constraints=true")
+    yield job.title, "EIc", _fabulinus(f"eic:initial={FABULINUS_INITIAL}", FABULINUS_INITIAL)
+    yield job.title, "EI", _fabulinus(f"ei:initial={FABULINUS_INITIAL},ignore_constraints=true", FABULINUS_INITIAL)
     yield job.title, "Fabulinus, horizon 1*", _fabulinus("fabulinus:horizon=1")
 
 
