@@ -72,6 +72,9 @@ class Description:
             old, new = _in_terms_of_before(stored), self._as_before()
         if old.get("method") != new["method"]:  # whose options and parts are then others, too
             old, new = ({key: told for key, told in one.items() if key not in _OF_METHOD} for one in (old, new))
+        elif isinstance(options := old.get("options"), Mapping):
+            # A method that has gained an option since does by default what it did before.
+            old["options"] = {**_options(METHODS[str(new["method"])].options), **options}
         return tuple(differences(old, new))
 
     def _goal(self) -> dict[str, object]:
@@ -124,9 +127,11 @@ def _in_terms_of_before(stored: Mapping[str, object]) -> dict[str, object]:
 def _method(text: str, options: Mapping[str, Value]) -> dict[str, object]:
     """With the defaults of this version: a search goes on as it began."""
     name, written = split_text(text)
-    chosen = METHODS[name].chosen({**written, **options})
-    plain = {key: value for key, value in sorted(chosen.items()) if isinstance(value, str | bool | int | float)}
-    return {"method": name, "options": {**plain}}
+    return {"method": name, "options": _options(METHODS[name].chosen({**written, **options}))}
+
+
+def _options(chosen: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in sorted(chosen.items()) if isinstance(value, str | bool | int | float)}
 
 
 def _constraint(constraint: Constraint) -> dict[str, object]:

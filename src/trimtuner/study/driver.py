@@ -1,4 +1,4 @@
-"""The loop: ask, run, tell, record. It may be killed at any instant; another one goes on from the record.
+"""The loop on an engine: ask, run, tell, record. It may be killed at any instant; another one goes on from the record.
 
 record before start     a trial is claimed, its worst case reserved, before the engine hears of it
 confirm before forget   a trial is told only when the engine has confirmed its end
@@ -18,6 +18,7 @@ from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.history import PREEMPTED, Trial
 from trimtuner.records import NotOpen, OpenTrial, OverBudget, RecordGone
 from trimtuner.study.judging import BAD_METRIC, SILENT, Verdict, judge
+from trimtuner.study.loop import rounds
 from trimtuner.study.memory import Recorded
 from trimtuner.study.owners import HEARTBEAT_SECONDS
 from trimtuner.study.study import Study, forgotten_text
@@ -107,29 +108,67 @@ class Driver:
         """Until the search is over or was asked to stop, and every trial of ours has ended; why it ended."""
         with self._memory.beating():
             self._forget_bad_start()
+            turns = rounds(self)
             try:
-                return self._run(tick)
+                while True:
+                    ended = next(turns)
+                    tick()
+                    if self._watched and not ended:
+                        time.sleep(_PAUSE_IN_TROUBLE if self._trouble else _PAUSE)
+            except SearchOver as over:
+                return str(over)
             except RecordGone as gone:
                 raise RecordGone(f"{gone}. {self._end_unrecorded()}") from None
 
-    def _run(self, tick: Callable[[], None]) -> str:
-        over = "it was asked to stop"
-        while True:
-            self._keep_in_touch()
-            ended = self._collect()
-            if not self._is_stopping and not self._trouble:
-                reason = self._fill()
-                over = reason or over
-                # What waits for the end of a running trial may be affordable then.
-                if reason is not None and not self._watched:
-                    self._adopt_abandoned()  # the last one to leave leaves nothing open that it could close
-                if reason is not None and not self._watched:
-                    return reason
-            if self._is_stopping and not any(one.handle for one in self._watched.values()):
-                return over  # what never came to start is left to the next run
-            tick()
-            if not ended:
-                time.sleep(_PAUSE_IN_TROUBLE if self._trouble else _PAUSE)
+    def collect(self) -> list[int]:
+        """Tell the record of every trial that has ended; their numbers."""
+        self._keep_in_touch()
+        ended = []
+        is_well = True
+        for one in list(self._watched.values()):
+            if one.handle is None:
+                is_well = self._begin(one) and is_well
+                continue
+            try:
+                state = self._engine.poll(one.handle)
+                self._has_worked = True
+            except EngineTrouble as trouble:
+                is_well = False
+                self._bear(one, trouble)
+                continue
+            if state.end is not None:
+                del self._watched[one.trial.number]
+                self._notice_stop()  # who ended the trial may have asked us to stop before
+                self._end(one, state, state.end)
+                ended.append(one.trial.number)
+        if is_well:
+            self._trouble = _Trouble()
+        return ended
+
+    def next_trial(self) -> Trial | None:
+        """The next to start, where a place is free and the engine well."""
+        if self._is_stopping:
+            raise SearchOver("it was asked to stop")
+        if self._trouble or len(self._watched) >= self._parallel:
+            return None
+        if self._faults >= _TRIALS_TO_BLAME_IT and not self.study.history.measurements:
+            raise SearchOver(
+                f"{self._faults} trials failed and none was measured, so it seems to be the command; "
+                "see how their logs end, mend it, and run again"
+            )
+        return self.study.ask()
+
+    def start(self, trial: Trial) -> None:
+        """Have the engine start it; where it cannot yet, that is tried again each time that we collect."""
+        self._start(_Watched(trial, 1, None, time.time()))
+
+    def is_done(self) -> bool:
+        """Whether every trial of ours has ended; one that never came to start is left to the next run."""
+        if self._is_stopping:
+            return not any(one.handle for one in self._watched.values())
+        if not self._watched:
+            self._adopt_abandoned()  # the last one to leave leaves nothing open that it could close
+        return not self._watched
 
     def _forget_bad_start(self) -> None:
         """The command was wrong in an earlier run; whoever runs it again has mended it."""
@@ -186,21 +225,6 @@ class Driver:
         handle = self._engine.take_over(launch, one.handle)
         self._watched[one.trial.number] = _Watched(one.trial, one.attempt, handle, time.time(), seen_seconds)
 
-    def _fill(self) -> str | None:
-        """Ask and start until every place is taken; why nothing more is asked, if so."""
-        while len(self._watched) < self._parallel and not self._trouble:
-            if self._faults >= _TRIALS_TO_BLAME_IT and not self.study.history.measurements:
-                return (
-                    f"{self._faults} trials failed and none was measured, so it seems to be the command; "
-                    "see how their logs end, mend it, and run again"
-                )
-            try:
-                trial = self.study.ask()
-            except SearchOver as over:
-                return str(over)
-            self._start(_Watched(trial, 1, None, time.time()))
-        return None
-
     def _start(self, one: _Watched) -> None:
         self._watched[one.trial.number] = one
         self._begin(one)
@@ -231,30 +255,6 @@ class Driver:
         """Where a process of before kept the study's attempts, if it ever came to start one."""
         said = [event.detail for event in self.record.events() if event.kind == _WORKS_BELOW]
         return next((Path(str(one["folder"])) for one in said if one["owner"] == owner), None)
-
-    def _collect(self) -> bool:
-        """Tell the record of every trial that has ended; whether there was one."""
-        ended = False
-        is_well = True
-        for one in list(self._watched.values()):
-            if one.handle is None:
-                is_well = self._begin(one) and is_well
-                continue
-            try:
-                state = self._engine.poll(one.handle)
-                self._has_worked = True
-            except EngineTrouble as trouble:
-                is_well = False
-                self._bear(one, trouble)
-                continue
-            if state.end is not None:
-                del self._watched[one.trial.number]
-                self._notice_stop()  # who ended the trial may have asked us to stop before
-                self._end(one, state, state.end)
-                ended = True
-        if is_well:
-            self._trouble = _Trouble()
-        return ended
 
     def _bear(self, one: _Watched, trouble: EngineTrouble) -> None:
         """Say it once, and look again for a while: the trial is as safe as its dead-man limit makes it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -22,6 +23,7 @@ from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 from trimtuner.problem.space import Space
 from trimtuner.state import Money, StudyState
 from trimtuner.study.description import Description
+from trimtuner.study.loop import Ended, InTurn, rounds
 from trimtuner.study.memory import InMemory, Memory, Recorded, budget_in_record, earlier_in_record
 from trimtuner.study.owners import alive_owners
 from trimtuner.tuning import tuner
@@ -262,22 +264,18 @@ class Study:
             raise InputError(f"optimize takes a function (config, fraction) -> metrics, not {function!r}")
         raised = 0
         with self._memory.signs_of_life():
-            for number, trial in enumerate(self.trials_in_turn(trials)):
-                error = self._run(function, trial)
+            for number, error in enumerate(self.in_turn(lambda trial: self._run(function, trial), trials)):
                 raised += error is not None
                 if error is not None and raised == number + 1 >= min(_BUGS_NOT_FAILURES, trials):
                     self._forget_bad_start(error)
                     raise error
         return self.recommend() if self.history.measurements else None
 
-    def trials_in_turn(self, most: int) -> Iterator[Trial]:
-        """Trials one after the other, each to be told before the next is asked; fewer where the search is over."""
-        for _ in range(most):
-            try:
-                trial = self.ask()
-            except SearchOver:
-                return
-            yield trial
+    def in_turn(self, run: Callable[[Trial], Ended], most: int) -> Iterator[Ended]:
+        """What ``run``, which tells them, makes of trials one after the other; fewer where the search is over."""
+        with suppress(SearchOver):
+            for ended in rounds(InTurn(self.ask, run, most)):
+                yield from ended
 
     def _forget_bad_start(self, error: Exception) -> None:
         """It is the function, not the configurations: once that is mended, they may be asked again."""
