@@ -126,7 +126,8 @@ def _within_limits(results: Results, jobs: Sequence[Job], label: str, theirs: st
         for job in jobs:
             line = results.line(Experiment.FABULINUS, job, label)
             if line is not None:
-                share = float(np.mean([np.mean(trace.feasible[line.initial :]) for trace in line.traces]))
+                after = [trace.feasible[min(line.initial, len(trace.feasible) - 1) :] for trace in line.traces]
+                share = float(np.mean([np.mean(one) for one in after]))
                 verdict = Verdict.AS_THEIRS if share == wanted else Verdict.WEAKER
                 yield Finding(job.title, f"{100 * share:.1f} % of them", verdict)
 

@@ -25,6 +25,30 @@ def _zeroes(*cells: Count | None) -> tuple[Count, ...]:
     return tuple(cell or Count(0) for cell in cells)
 
 
+# Table I: values of the parameters, by our names for them; then vCPUs, GB and numbers of machines of each type.
+TABLE_I: Mapping[str, tuple[float | int | str, ...]] = {
+    "learning_rate": (1e-3, 1e-4, 1e-5),
+    "batch_size": (16, 256),
+    "mode": ("sync", "async"),
+    "data-set size (%)": (1.67, 10.0, 25.0, 50.0, 100.0),
+}
+TABLE_I_MACHINES: Mapping[str, tuple[int, int, tuple[int, ...]]] = {
+    "t2.small": (1, 2, (8, 16, 32, 48, 64, 80)),
+    "t2.medium": (2, 4, (4, 8, 16, 24, 32, 40)),
+    "t2.xlarge": (4, 16, (2, 4, 8, 12, 16, 20)),
+    "t2.2xlarge": (8, 32, (1, 2, 4, 6, 8, 10)),
+}
+
+# Table 5.1, as printed: the second learning rate is a slip.
+TABLE_5_1: Mapping[str, tuple[float | int | str, ...]] = {
+    "vm_type": tuple(TABLE_I_MACHINES),
+    "cores": (8, 16, 32, 48, 64, 80),
+    "learning_rate": (1e-3, 1e-3, 1e-5),
+    "batch_size": (16, 256),
+    "mode": ("sync", "async"),
+    "data-set size (%)": (1.67, 10.0, 25.0, 50.0, 100.0),
+}
+
 # Table II: feasible at full data, and those of them within 5 % of the best feasible accuracy.
 TABLE_II: Mapping[str, tuple[Count, Count]] = {
     "cnn": (Count(111, "38.5"), Count(39, "13.54")),

@@ -115,7 +115,7 @@ def test_half_a_line_spoils_only_itself(tmp_path, tiny):
 
 
 def test_only_what_is_missing_is_run(tmp_path, tiny):
-    cache = Cache(tmp_path / "results.jsonl", "1", lambda one: digest(load(one.job)))
+    cache = Cache(tmp_path / "results.jsonl", lambda one: {"table": digest(load(one.job))})
     wanted = [search(tiny, seed) for seed in range(3)]
     cache.add(wanted[1], A_TRACE)
     runner.run_missing(wanted, cache, jobs=1)
@@ -158,7 +158,9 @@ def test_the_full_form_has_the_seeds_of_the_papers_and_runs_each_search_once():
         Experiment.HORIZONS: many,
         Experiment.FABULINUS: few,
     }
-    assert [one.seed for one in searches] == sorted(one.seed for one in searches)
+    ahead = [one for one in searches if "horizon=2" not in one.method and "nephele:horizon=1" not in one.method]
+    assert [one.seed for one in ahead] == sorted(one.seed for one in ahead)
+    assert [one.seed for one in searches[:400]] == sorted(one.seed for one in searches[:400])
 
 
 def test_a_method_whose_parts_were_changed_has_no_results_yet(monkeypatch):
