@@ -189,6 +189,7 @@ FILTERS: Mapping[str, str] = {
 
 
 SHARES = ("CEA 1 %", "CEA 10 %", "CEA 20 %", "no filter")  # the lines of Fig. 4
+LONGER = f"no filter, {LONGER_TRIALS} trials*"
 LETTER = "DT to the letter"
 
 
@@ -201,7 +202,7 @@ def _lines_of_filters(job: Job) -> _Lines:
             yield model, label, replace(spec, seeds=SHARES_SEEDS) if model == "DT" and label in SHARES else spec
     for label in SHARES:
         yield LETTER, label, _trimtuner(_filtered(f"trimtuner-dt:{LITERAL}", label, FILTERS[label]))
-    yield "DT", f"no filter, {LONGER_TRIALS} trials*", _trimtuner("trimtuner-dt:filter=none", LONGER_TRIALS)
+    yield "DT", LONGER, _trimtuner("trimtuner-dt:filter=none", LONGER_TRIALS)
 
 
 def _filtered(method: str, label: str, options: str) -> str:
