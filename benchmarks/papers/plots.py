@@ -28,7 +28,7 @@ DASHES = ("-", "--", "-.", ":", "-", "--", "-.", ":", "-")
 DOTS_PER_INCH = 80
 PANEL_INCHES = (4.8, 3.6)
 DECADES_WITH_PLAIN_TICKS = 2.2
-LEGEND_INCHES = 2.3  # of one entry
+LEGEND_INCHES, LEGEND_INCHES_A_LETTER = 0.6, 0.085  # of one entry
 MARKS_ON_A_LINE = 7
 
 
@@ -258,7 +258,8 @@ def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
     for place in axes:
         for handle, label in zip(*place.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    columns = max(1, min(len(handles), int(figure.get_figwidth() // LEGEND_INCHES)))
+    entry = LEGEND_INCHES + LEGEND_INCHES_A_LETTER * max(map(len, handles), default=0)
+    columns = max(1, min(len(handles), int(figure.get_figwidth() // entry)))
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns, frameon=False)
 
 
