@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtuner.errors import InputError
-from trimtuner.jobs.commands import Word, written
+from trimtuner.jobs.commands import Word
 from trimtuner.jobs.load import load_job
+from trimtuner.problem.values import written
 
 JOB = """\
 name: words

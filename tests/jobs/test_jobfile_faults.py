@@ -446,7 +446,7 @@ def test_faults_of_a_csv_are_told_at_the_line_that_names_it(tmp_path, csv, text)
         ("  - {a: 1, price_per_hour: 0}\n", 4, "is not a price in USD per hour"),
         ("  - {price_per_hour: 1}\n", 4, "it chooses nothing"),
         ("  - 3\n", 4, "3 is not a configuration"),
-        ("  - {a: [1]}\n", 4, "a list is not a number"),
+        ("  - {a: [[1]]}\n", 4, "a list is not a number"),
         ("  - {a b: 1}\n", 4, "no name for a parameter"),
         ("  []\n", 3, "the list of configurations is empty"),
         ("  - {a: 1}\nparameters: {b: {value: 1}}\n", 5, "'parameters' beside 'configs'"),

@@ -12,17 +12,20 @@ from pathlib import Path
 from trimtuner.errors import InputError
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.problem.cells import cell_of_text, text_of_cell
+from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement
 from trimtuner.problem.problem import Problem
 from trimtuner.problem.rows import columns_of, measurement_of_row
+from trimtuner.problem.values import written
 
 _LARGEST_FILE = 100 * 2**20
 
 
-def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
+def as_csv(rows: Sequence[Mapping[str, Value]]) -> str:
     """Every column that any row has; what looks like a formula to a spreadsheet stays text."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    cells = [[cell_of_text(name) for name in columns], *([_cell(row.get(name)) for name in columns] for row in rows)]
+    heads = [cell_of_text(name) for name in columns]
+    cells = [heads, *([_cell(row[name]) if name in row else "" for name in columns] for row in rows)]
     # Without quotes, a carriage return inside a text would end its row.
     is_plain = not any("\r" in cell for row in cells for cell in row)
     out = io.StringIO(newline="")
@@ -107,12 +110,8 @@ def _json_rows(path: Path, text: str) -> list[dict[str, object]]:
     return rows
 
 
-def _cell(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return cell_of_text(value)
-    return "" if value is None else repr(value)
+def _cell(value: Value) -> str:
+    return cell_of_text(value) if isinstance(value, str) else written(value)
 
 
 def _prepare_mlflow() -> None:

@@ -15,6 +15,7 @@ from trimtuner.errors import TrimTunerError
 
 if TYPE_CHECKING:
     from trimtuner.engines.checks import Check, Workload
+    from trimtuner.problem.expressions import Value
 
 # Kinds of failure that an engine tells apart. What the metrics are worth is not its business.
 EXIT = "exit"  # the command ended with a code other than 0
@@ -64,7 +65,7 @@ class Launch:
     memory_bytes: int | None = None
     metrics_file: str | None = None  # JSON lines, in the working directory; None: ``::metric`` lines of the output
     machines: Machines | None = None
-    configuration: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # what is tested, and
+    configuration: Mapping[str, Value] = field(default_factory=dict)  # what is tested, and
     fraction: float = 1.0  # at which share of the data, reporting which smaller ones on the way: for engines that
     snapshots: tuple[float, ...] = ()  # play a job instead of running it
     may_have_run: bool = False  # a driver that is gone may have started it, and not come to write that down

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias
 
 from trimtuner.errors import InputError
-from trimtuner.jobs.commands import Word, written
+from trimtuner.jobs.commands import Word
 from trimtuner.jobs.space_section import RUN_PLACEHOLDERS, Offer
 from trimtuner.keys import kinds
 from trimtuner.keys.declared import key, optional, required, section
@@ -21,6 +21,7 @@ from trimtuner.keys.kinds import Kind
 from trimtuner.keys.quantities import DURATION, MEMORY
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Value
+from trimtuner.problem.values import written
 
 Memory: TypeAlias = int | Literal["vm"]  # bytes, or that of the VM type
 

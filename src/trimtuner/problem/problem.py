@@ -120,11 +120,8 @@ class Problem:
         parsed = tuple(Constraint.parse(text) for text in constraints)
         if budget is not None and not (is_number(budget) and budget > 0):
             raise InputError(f"budget={budget!r} must be an amount of USD above 0")
-        if isinstance(trial_limit, str):
-            trial_limit = parse_quantity(TIME, trial_limit, where=f"the time-out {trial_limit!r}")
-        if trial_limit is not None and not (is_number(trial_limit) and trial_limit > 0):
-            raise InputError(f"the time-out {trial_limit!r} must be above 0: seconds, or a text such as '30min'")
-        problem = cls(space, goal, parsed, None if budget is None else float(budget), trial_limit)
+        limit = None if trial_limit is None else seconds_of_timeout(trial_limit)
+        problem = cls(space, goal, parsed, None if budget is None else float(budget), limit)
         problem._refuse_contradictions()
         return problem
 
@@ -213,6 +210,14 @@ def parse_quantity(metric: str, text: str, where: str) -> float:
     if not math.isfinite(value):
         raise InputError(f"{where}: {text!r} is not finite")
     return value
+
+
+def seconds_of_timeout(told: float | str) -> float:
+    """How long a time-out is, that is given as a number of seconds or as a text."""
+    seconds = parse_quantity(TIME, told, where=f"the time-out {told!r}") if isinstance(told, str) else told
+    if not is_number(seconds) or seconds <= 0:
+        raise InputError(f"the time-out {told!r} must be above 0: seconds, or a text such as '30min'")
+    return seconds
 
 
 def _metric_name(name: str | None) -> str:

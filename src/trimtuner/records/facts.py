@@ -22,8 +22,10 @@ FINISHED = "finished"
 FAILED = "failed"
 ADOPTED = "adopted"
 IMPORTED = "imported"
+ENQUEUED = "enqueued"  # a configuration and a fraction that a user wants next
 FORGOTTEN = "forgotten"  # of a failed trial: from then on it only cost its money
 BUDGET_CHANGED = "budget changed"
+GROWN = "grown"  # the space, with what was added; what was measured before is said in its words
 RESTATED = "restated"  # the definition: the same study, in the words of this version
 STOP_REQUESTED = "stop requested"
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from trimtuner.engines.aws.settings import AwsSettings
 from trimtuner.engines.protocol import Launch, Machines
-from trimtuner.jobs.commands import written
 from trimtuner.jobs.job import Job
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.problem.catalog import DEFAULT_REGIONS
 from trimtuner.problem.history import Trial
 from trimtuner.problem.problem import TIME
+from trimtuner.problem.values import written
 from trimtuner.tuning.recommendation import Recommendation
 from trimtuner.views.words import configuration, estimate, machines, share
 

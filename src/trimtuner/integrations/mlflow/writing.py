@@ -30,6 +30,7 @@ from trimtuner.integrations.mlflow.reading import (
 from trimtuner.problem.history import History, Measurement, Outcome
 from trimtuner.problem.problem import COST, TIME
 from trimtuner.problem.rows import FRACTION
+from trimtuner.problem.values import written
 from trimtuner.records import Attempt
 from trimtuner.study.study import Study
 from trimtuner.tuning.recommendation import Recommendation
@@ -151,7 +152,11 @@ class _Log:
 
 
 def _params(outcome: Outcome) -> dict[str, str]:
-    return {name: str(value) for name, value in {**outcome.trial.config, FRACTION: outcome.trial.fraction}.items()}
+    told = {**outcome.trial.config, FRACTION: outcome.trial.fraction}
+    return {
+        name: written(value) if value is None or isinstance(value, tuple) else str(value)
+        for name, value in told.items()
+    }
 
 
 def _metrics(outcome: Outcome, start: int) -> list[Metric]:
