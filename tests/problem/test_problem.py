@@ -12,8 +12,8 @@ from trimtuner.problem.problem import Constraint, Goal, Problem, is_share, parse
 SPACE = tt.Space({"a": tt.Choice([1, 2])}, fractions=[0.1, 0.5, 1])
 
 
-def problem(maximize="accuracy", minimize=None, constraints=(), budget=None):
-    return Problem.of(SPACE, maximize, minimize, constraints, budget)
+def problem(maximize="accuracy", minimize=None, constraints=(), budget=None, against=None):
+    return Problem.of(SPACE, maximize, minimize, constraints, budget, against=against)
 
 
 @pytest.mark.parametrize(
@@ -155,6 +155,11 @@ def test_limits_that_touch_are_no_contradiction():
         (lambda: problem(None), "give a goal"),
         (lambda: problem("accuracy", "accuracy"), "cannot be both large and small"),
         (lambda: problem("time", "cost"), "time is to be small"),
+        (lambda: problem(None, against="cost"), "give a goal"),
+        (lambda: problem("accuracy", "cost", against="time"), "three metrics, and two can be traded"),
+        (lambda: problem(None, "cost", against="loss"), "write minimize='loss', against='cost'"),
+        (lambda: problem(None, "loss", against="loss"), "'loss' against itself"),
+        (lambda: problem(None, "loss", against="2 much"), "no name for a metric"),
         (lambda: problem(""), "no name for a metric"),
         (lambda: problem(3), "no name for a metric"),
         (lambda: problem("top 5"), "no name for a metric"),
@@ -176,6 +181,12 @@ def test_limits_that_touch_are_no_contradiction():
 def test_a_problem_that_makes_no_sense_is_refused(make, complaint):
     with pytest.raises(tt.InputError, match=complaint):
         make()
+
+
+def test_a_metric_to_be_small_is_traded_as_one_to_be_large_is():
+    assert problem(None, "loss", against="cost").goal == Goal("loss", "minimize", "cost")
+    assert problem("accuracy", against="cost").goal == problem("accuracy", "cost").goal
+    assert problem(None, "loss", against="latency_ms").metrics == ("loss", "latency_ms")
 
 
 def test_metrics_that_are_shares_are_known_by_their_names():

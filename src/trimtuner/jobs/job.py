@@ -59,10 +59,14 @@ class JobKeys:
     goal: Goal | None = optional(
         GOAL,
         "What you want. `cost` (USD) and `time` (seconds) are measured by trimtuner; every other metric is what your "
-        "command reports. Both keys together ask for the trade-off between the two: the best of one for every value of "
-        "the other.",
+        "command reports. Two metrics ask for the trade-off between them: the best of one for every value of the other.",
         write="goal: {maximize: accuracy}",
-        examples=[{"maximize": "accuracy"}, {"minimize": COST}, {"maximize": "accuracy", "minimize": COST}],
+        examples=[
+            {"maximize": "accuracy"},
+            {"minimize": COST},
+            {"maximize": "accuracy", "minimize": COST},
+            {"minimize": "loss", "against": COST},
+        ],
     )
     constraints: tuple[Constraint, ...] = key(
         CONSTRAINTS,
@@ -200,7 +204,8 @@ def problem_of(job: Job) -> Problem:
     return Problem.of(
         job.space,
         maximize=job.goal.metric if is_maximized else None,
-        minimize=job.goal.against if is_maximized else job.goal.metric,
+        minimize=None if is_maximized else job.goal.metric,
+        against=job.goal.against,
         constraints=[constraint.text for constraint in job.constraints],
         budget=job.budget.money,
     )

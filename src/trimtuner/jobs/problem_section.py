@@ -42,6 +42,13 @@ class GoalKeys:
         "result must be, the share of the data is chosen too.",
         examples=[COST, TIME, "loss"],
     )
+    against: str | None = optional(
+        _metric(),
+        "What it is paid with: asks for the trade-off, the best for every value of this metric, which is to be small. "
+        "`{minimize: loss, against: cost}` is the least loss at every cost; `{maximize: accuracy, against: cost}` is "
+        "the same as `{maximize: accuracy, minimize: cost}`.",
+        examples=[COST, TIME, "latency_ms"],
+    )
 
 
 GOAL = made(
@@ -50,7 +57,7 @@ GOAL = made(
         "a mapping such as {maximize: accuracy}",
         empty="give a goal, {maximize: accuracy} or {minimize: cost}; both for the best accuracy at every cost",
     ),
-    lambda found: goal_of(found.maximize, found.minimize),
+    lambda found: goal_of(found.maximize, found.minimize, found.against),
 )
 
 

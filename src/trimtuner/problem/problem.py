@@ -108,6 +108,7 @@ class Problem:
         constraints: Iterable[str],
         budget: float | None,
         trial_limit: float | str | None = None,
+        against: str | None = None,
     ) -> Problem:
         """The problem in the words of a user; an error says which word is wrong."""
         if not isinstance(space, Space):
@@ -116,7 +117,7 @@ class Problem:
             raise InputError(f"constraints={constraints!r} is one text; write a list: constraints=[{constraints!r}]")
         if not isinstance(constraints, Iterable):
             raise InputError(f"constraints={constraints!r} must be a list of texts such as 'cost <= 0.10'")
-        goal = goal_of(maximize, minimize)
+        goal = goal_of(maximize, minimize, against)
         parsed = tuple(Constraint.parse(text) for text in constraints)
         if budget is not None and not (is_number(budget) and budget > 0):
             raise InputError(f"budget={budget!r} must be an amount of USD above 0")
@@ -167,7 +168,7 @@ class Problem:
         """The problem with one goal that a front answers for this price: the best that costs no more."""
         against = self.goal.against
         if against is None:
-            raise InputError("the goal has no price; only one with maximize and minimize has")
+            raise InputError("the goal has no price; only one of two metrics has")
         limit = Constraint(against, True, price, f"{against} <= {price:.4g}")
         return replace(self, goal=replace(self.goal, against=None), constraints=(*self.constraints, limit))
 
@@ -178,19 +179,38 @@ class Problem:
                     raise InputError(f"{most.text!r} and {least.text!r} cannot both hold")
 
 
-def goal_of(maximize: str | None, minimize: str | None) -> Goal:
-    """The goal in the words of a user: one metric, or one against the other."""
+def goal_of(maximize: str | None, minimize: str | None, against: str | None = None) -> Goal:
+    """The goal in the words of a user: one metric, or one against the other.
+
+    What is paid with is always to be small, so where ``maximize`` says what is wanted, ``minimize`` may name it.
+    """
     if maximize is None and minimize is None:
         raise InputError("give a goal: maximize='accuracy', minimize='cost', or both for the best at every cost")
     if maximize in (COST, TIME):
         raise InputError(f"{maximize} is to be small: minimize it, and maximize what it is spent on, if anything")
-    if minimize is None:
-        return Goal(_metric_name(maximize), "maximize")
     if maximize is None:
-        return Goal(_metric_name(minimize), "minimize")
+        return _goal(minimize, "minimize", against)
     if maximize == minimize:
         raise InputError(f"{maximize!r} cannot be both large and small; maximize one metric and minimize another")
-    return Goal(_metric_name(maximize), "maximize", _metric_name(minimize))
+    if minimize is not None and against is not None:
+        raise InputError(
+            f"maximize={maximize!r}, minimize={minimize!r} and against={against!r} are three metrics, and two can be "
+            "traded; leave one out, or make it a constraint"
+        )
+    return _goal(maximize, "maximize", against if minimize is None else minimize)
+
+
+def _goal(metric: str | None, direction: Direction, against: str | None) -> Goal:
+    name = _metric_name(metric)
+    if against is None:
+        return Goal(name, direction)
+    if name in (COST, TIME):
+        raise InputError(
+            f"{name} against {against}: what a run is paid with comes last; write minimize='loss', against={name!r}"
+        )
+    if name == against:
+        raise InputError(f"{name!r} against itself is no trade; against='cost' asks for the best at every cost")
+    return Goal(name, direction, _metric_name(against))
 
 
 def is_share(metric: str) -> bool:

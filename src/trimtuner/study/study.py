@@ -59,6 +59,7 @@ class Study:
         *,
         maximize: str | None = None,
         minimize: str | None = None,
+        against: str | None = None,
         constraints: Iterable[str] = (),
         method: str | Recipe = "trimtuner",
         seed: int = 0,
@@ -71,7 +72,7 @@ class Study:
     ) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError(f"seed={seed!r} must be a whole number from 0")
-        problem = Problem.of(space, maximize, minimize, constraints, budget, timeout)
+        problem = Problem.of(space, maximize, minimize, constraints, budget, timeout, against)
         if not isinstance(method, Recipe | str):
             raise InputError(f"method={method!r} must be the name of a method, such as 'trimtuner'")
         if stop is not None and not isinstance(stop, Stop):
@@ -232,7 +233,7 @@ class Study:
     def recommend(self) -> Recommendation:
         """The best configuration as far as is known, with what it is expected to measure and its chances.
 
-        Where one metric is maximized and another minimized: the knee of the front.
+        Where one metric is traded for another: the knee of the front.
         """
         history = self.history
         belief = self.believe(history)
