@@ -140,7 +140,7 @@ def test_a_loss_against_cost_is_told_everywhere_too(job, tmp_path):
     described = DESCRIPTION.replace('maximize = "accuracy"', 'minimize = "loss"')
     (tmp_path / "measured.toml").write_text(described.replace("accuracy", "loss"))
     path = tmp_path / "job.yaml"
-    path.write_text(JOB.replace("{maximize: accuracy, minimize: cost}", "{minimize: loss, against: cost}"))
+    path.write_text(JOB.replace("{maximize: accuracy, minimize: cost}", "{minimize: [loss, cost]}"))
     assert "<- knee" in ask("run", path, "--quiet").stdout
     told = json.loads(ask("best", path, "--json").stdout)
     assert (told["price_metric"], told["quality_metric"]) == ("cost", "loss")

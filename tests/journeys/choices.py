@@ -105,14 +105,14 @@ def constraints_of(goal: Choice, limits: Choice) -> list[str]:
     return [*(["accuracy >= 0.3"] if goal == "least cost" else []), *found]
 
 
-def goal_of(goal: Choice) -> dict[str, str]:
+def goal_of(goal: Choice) -> dict[str, str | list[str]]:
     """The goal in the words of a job file."""
     return {
         "best": {"maximize": "accuracy"},
         "least cost": {"minimize": "cost"},
         "loss": {"minimize": "loss"},
         "trade-off": {"maximize": "accuracy", "minimize": "cost"},
-        "loss trade-off": {"minimize": "loss", "against": "cost"},
+        "loss trade-off": {"minimize": ["loss", "cost"]},
     }[str(goal)]
 
 
@@ -140,13 +140,7 @@ def _serves(method: Choice, goal: Choice, limits: Choice, shares: Choice, machin
     stated = goal_of(goal)
     try:
         problem = Problem.of(
-            space,
-            stated.get("maximize"),
-            stated.get("minimize"),
-            constraints_of(goal, limits),
-            budget,
-            20,
-            against=stated.get("against"),
+            space, stated.get("maximize"), stated.get("minimize"), constraints_of(goal, limits), budget, 20
         )
         recipe_named(method_of(method, goal, limits)).check(problem)
     except InputError:

@@ -213,9 +213,8 @@ def test_definitions_of_studies_with_one_goal_are_as_they_were():
     one = study(minimize=None)
     assert one.description.plain["goal"] == {"maximize": "accuracy"}
     assert study().description.plain["goal"] == {"maximize": "accuracy", "minimize": "cost"}
-    assert study(minimize=None, against="cost").description.digest == study().description.digest
-    loss = study(maximize=None, minimize="loss", against="cost")
-    assert loss.description.plain["goal"] == {"minimize": "loss", "against": "cost"}
+    loss = study(maximize=None, minimize=["cost", "loss"])
+    assert loss.description.plain["goal"] == {"minimize": ["loss", "cost"]}
 
 
 @pytest.mark.parametrize("method", ["random", "trimtuner"])
@@ -226,7 +225,7 @@ def test_a_loss_has_the_front_of_the_accuracy_that_it_is_the_rest_of(method):
         told = train(config, fraction)
         return {"loss": 1.0 - told.pop("accuracy"), **told}
 
-    loss = tt.Study(space(), minimize="loss", against="cost", method=method)
+    loss = tt.Study(space(), minimize=["loss", "cost"], method=method)
     loss.optimize(train_loss, trials=16)
     of_loss, of_accuracy = loss.front(), study(method, trials=16).front()
     assert [point.config for point in of_loss] == [point.config for point in of_accuracy]

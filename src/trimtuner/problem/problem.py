@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -16,6 +16,7 @@ COST = "cost"  # USD of one trial
 TIME = "time"  # seconds of one trial
 
 Direction: TypeAlias = Literal["maximize", "minimize"]
+Minimized: TypeAlias = str | Sequence[str] | None  # a metric, or two of which one is paid for with the other
 
 SECONDS = {
     "ms": 0.001,
@@ -46,6 +47,18 @@ class Goal:
     def sign(self) -> float:
         """+1 where more is better, -1 where less is."""
         return 1.0 if self.direction == "maximize" else -1.0
+
+    @property
+    def maximized(self) -> str | None:
+        """What a user would write for ``maximize``."""
+        return self.metric if self.direction == "maximize" else None
+
+    @property
+    def minimized(self) -> Minimized:
+        """What a user would write for ``minimize``."""
+        if self.direction == "maximize":
+            return self.against
+        return self.metric if self.against is None else [self.metric, self.against]
 
     def __str__(self) -> str:
         price = "" if self.against is None else f", minimize {self.against}"
@@ -104,11 +117,10 @@ class Problem:
         cls,
         space: Space,
         maximize: str | None,
-        minimize: str | None,
+        minimize: Minimized,
         constraints: Iterable[str],
         budget: float | None,
         trial_limit: float | str | None = None,
-        against: str | None = None,
     ) -> Problem:
         """The problem in the words of a user; an error says which word is wrong."""
         if not isinstance(space, Space):
@@ -117,7 +129,7 @@ class Problem:
             raise InputError(f"constraints={constraints!r} is one text; write a list: constraints=[{constraints!r}]")
         if not isinstance(constraints, Iterable):
             raise InputError(f"constraints={constraints!r} must be a list of texts such as 'cost <= 0.10'")
-        goal = goal_of(maximize, minimize, against)
+        goal = goal_of(maximize, minimize)
         parsed = tuple(Constraint.parse(text) for text in constraints)
         if budget is not None and not (is_number(budget) and budget > 0):
             raise InputError(f"budget={budget!r} must be an amount of USD above 0")
@@ -179,38 +191,36 @@ class Problem:
                     raise InputError(f"{most.text!r} and {least.text!r} cannot both hold")
 
 
-def goal_of(maximize: str | None, minimize: str | None, against: str | None = None) -> Goal:
-    """The goal in the words of a user: one metric, or one against the other.
-
-    What is paid with is always to be small, so where ``maximize`` says what is wanted, ``minimize`` may name it.
-    """
+def goal_of(maximize: str | None, minimize: Minimized) -> Goal:
+    """The goal in the words of a user: one metric, or one against the other; two may be minimized."""
     if maximize is None and minimize is None:
         raise InputError("give a goal: maximize='accuracy', minimize='cost', or both for the best at every cost")
+    if isinstance(minimize, Sequence) and not isinstance(minimize, str):
+        return _goal_of_several(maximize, minimize)
     if maximize in (COST, TIME):
         raise InputError(f"{maximize} is to be small: minimize it, and maximize what it is spent on, if anything")
+    if minimize is None:
+        return Goal(_metric_name(maximize), "maximize")
     if maximize is None:
-        return _goal(minimize, "minimize", against)
+        return Goal(_metric_name(minimize), "minimize")
     if maximize == minimize:
         raise InputError(f"{maximize!r} cannot be both large and small; maximize one metric and minimize another")
-    if minimize is not None and against is not None:
-        raise InputError(
-            f"maximize={maximize!r}, minimize={minimize!r} and against={against!r} are three metrics, and two can be "
-            "traded; leave one out, or make it a constraint"
-        )
-    return _goal(maximize, "maximize", against if minimize is None else minimize)
+    return Goal(_metric_name(maximize), "maximize", _metric_name(minimize))
 
 
-def _goal(metric: str | None, direction: Direction, against: str | None) -> Goal:
-    name = _metric_name(metric)
-    if against is None:
-        return Goal(name, direction)
-    if name in (COST, TIME):
-        raise InputError(
-            f"{name} against {against}: what a run is paid with comes last; write minimize='loss', against={name!r}"
-        )
-    if name == against:
-        raise InputError(f"{name!r} against itself is no trade; against='cost' asks for the best at every cost")
-    return Goal(name, direction, _metric_name(against))
+def _goal_of_several(maximize: str | None, minimize: Sequence[str]) -> Goal:
+    """Of two metrics to be small, money or time is what is paid; of two others, the last."""
+    if len(minimize) == 1:
+        return goal_of(maximize, minimize[0])
+    if len(minimize) != 2 or maximize is not None:
+        named = [*([] if maximize is None else [maximize]), *minimize]
+        raise InputError(f"{len(named)} metrics are no goal: one is, or two to trade; make the others constraints")
+    wanted, paid = minimize if minimize[0] not in (COST, TIME) else reversed(minimize)
+    if wanted in (COST, TIME):
+        raise InputError("cost and time are both paid; minimize one, and limit the other, or what it must be good for")
+    if wanted == paid:
+        raise InputError(f"{wanted!r} against itself is no trade; minimize it and cost for the best at every cost")
+    return Goal(_metric_name(wanted), "minimize", _metric_name(paid))
 
 
 def is_share(metric: str) -> bool:

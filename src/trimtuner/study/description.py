@@ -76,9 +76,8 @@ class Description:
 
     def _goal(self) -> dict[str, object]:
         goal = self.problem.goal
-        wanted: dict[str, object] = {goal.direction: goal.metric}
-        # Of a metric to be large, in the words of before, so that studies of before are still the same.
-        return wanted if goal.against is None else {**wanted, "minimize" if goal.sign > 0 else "against": goal.against}
+        words = {"maximize": goal.maximized, "minimize": goal.minimized}
+        return {word: metrics for word, metrics in words.items() if metrics is not None}
 
     def _who_searches(self) -> dict[str, object]:
         if isinstance(self.method, Recipe):

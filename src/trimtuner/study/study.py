@@ -17,7 +17,7 @@ from trimtuner.models.posterior import one_thread
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
-from trimtuner.problem.problem import COST, TIME, Problem
+from trimtuner.problem.problem import COST, TIME, Minimized, Problem
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 from trimtuner.problem.space import Space
 from trimtuner.state import Money, StudyState
@@ -58,8 +58,7 @@ class Study:
         space: Space,
         *,
         maximize: str | None = None,
-        minimize: str | None = None,
-        against: str | None = None,
+        minimize: Minimized = None,
         constraints: Iterable[str] = (),
         method: str | Recipe = "trimtuner",
         seed: int = 0,
@@ -72,7 +71,7 @@ class Study:
     ) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError(f"seed={seed!r} must be a whole number from 0")
-        problem = Problem.of(space, maximize, minimize, constraints, budget, timeout, against)
+        problem = Problem.of(space, maximize, minimize, constraints, budget, timeout)
         if not isinstance(method, Recipe | str):
             raise InputError(f"method={method!r} must be the name of a method, such as 'trimtuner'")
         if stop is not None and not isinstance(stop, Stop):
