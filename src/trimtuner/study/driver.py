@@ -16,7 +16,7 @@ from typing import TypeAlias
 from trimtuner.engines.protocol import EXIT, LOST, AttemptState, End, Engine, EngineTrouble, Launch
 from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.history import PREEMPTED, Trial
-from trimtuner.records import NotOpen, OpenTrial, OverBudget, RecordGone
+from trimtuner.records import NotOpen, OpenTrial, OverBudget, Record, RecordGone
 from trimtuner.study.judging import BAD_METRIC, SILENT, Verdict, judge
 from trimtuner.study.loop import rounds
 from trimtuner.study.memory import Recorded
@@ -306,11 +306,11 @@ class Driver:
         self._listener(Happening("ended", one.trial, one.attempt, f"{failed}: {verdict.detail}" if failed else ""))
 
 
-def stop_now(memory: Recorded, engine: Engine) -> list[int]:
+def stop_now(record: Record, engine: Engine) -> list[int]:
     """End every trial of the study that the engine finds from here; the run that watches one, or the next, tells it."""
-    handles = {(found.trial, found.attempt): found.handle for found in engine.find(memory.record.id)}
+    handles = {(found.trial, found.attempt): found.handle for found in engine.find(record.id)}
     stopped = []
-    for one in memory.record.open_trials():
+    for one in record.open_trials():
         handle = handles.get((one.trial.number, one.attempt))
         if handle is not None:
             engine.stop(handle)
