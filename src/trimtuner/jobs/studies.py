@@ -211,7 +211,7 @@ class JobStudy:
             vcpus=vm.vcpus,
             memory_gib=vm.memory_gib,
             gpus=vm.gpus,
-            helpers=cloud.helpers,
+            helpers=cloud.helpers_of(str(config["vm_type"])),
             price_per_hour=vm.price_on(market),
         )
 
