@@ -75,7 +75,7 @@ def read_digits() -> tuple[np.ndarray, np.ndarray]:
 
 
 def batches_to_see(share: float, pictures: int, batch: int) -> int:
-    """Batches, drawn at random, after which that share of the pictures is expected to be seen (thesis, App. A, eq. 5)."""
+    """Batches, drawn at random, after which that share of the pictures should be seen (thesis, App. A, eq. 5)."""
     return math.ceil(math.log(1 - share) / (batch * math.log((pictures - 1) / pictures)))
 
 
