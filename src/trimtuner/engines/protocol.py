@@ -86,6 +86,11 @@ class Launch:
             return 1
         return self.machines.count + len(self.machines.helpers)
 
+    @property
+    def keeps_checkpoint(self) -> bool:
+        """Whether the command asks for a folder that survives: then a retry goes on where the last attempt came to."""
+        return any(later(CHECKPOINT) in word for word in self.command)
+
 
 def later(name: str) -> str:
     """What stands in a command for something that is known only where it starts."""

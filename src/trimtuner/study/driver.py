@@ -17,7 +17,8 @@ from trimtuner.engines.protocol import EXIT, LOST, AttemptState, End, Engine, En
 from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.history import PREEMPTED, Trial
 from trimtuner.records import NotOpen, OpenTrial, OverBudget, RecordGone
-from trimtuner.study.judging import BAD_METRIC, SILENT, Verdict, judge
+from trimtuner.records.facts import RETRIED
+from trimtuner.study.judging import BAD_METRIC, SILENT, Verdict, judge, judge_going_on
 from trimtuner.study.memory import Recorded
 from trimtuner.study.owners import HEARTBEAT_SECONDS
 from trimtuner.study.study import Study, forgotten_text
@@ -269,7 +270,7 @@ class Driver:
     def _end(self, one: _Watched, state: AttemptState, end: End) -> None:
         if end.kind == LOST and (end.seconds == 0.0 or not one.may_have_run):  # else we started it, and saw all of it
             end = replace(end, seconds=max(end.seconds, one.seen_seconds))
-        verdict = judge(self.study.problem, one.trial, state, end)
+        verdict = self._verdict(one, state, end)
         try:
             if self._is_retried(one, verdict):
                 self._retry(one, verdict, end)
@@ -279,6 +280,19 @@ class Driver:
             return  # another process, which took us for dead, was first
         if one.handle is not None:
             self._engine.forget(one.handle)
+
+    def _verdict(self, one: _Watched, state: AttemptState, end: End) -> Verdict:
+        launch = self._launch_of(self.record.id, one.trial, one.attempt)
+        before = self._seconds_before(one) if launch.keeps_checkpoint and one.attempt > 1 else 0.0
+        if not before:
+            return judge(self.study.problem, one.trial, state, end)
+        return judge_going_on(self.study.problem, one.trial, state, end, before)
+
+    def _seconds_before(self, one: _Watched) -> float:
+        """How long the attempts ran that this one went on with."""
+        number = one.trial.number
+        retried = [event.detail for event in self.record.events() if (event.kind, event.trial) == (RETRIED, number)]
+        return sum(float(str(detail["seconds"])) for detail in retried)
 
     def _is_retried(self, one: _Watched, verdict: Verdict) -> bool:
         failed = verdict.outcome.failed

@@ -83,7 +83,7 @@ def nodes_here(launch: Launch, cores: Sequence[int]) -> list[NodeRecord]:
 
 def checkpoint_of(launch: Launch) -> Path | None:
     """The folder below that of the study which the attempts at a trial share, where the command asks for one."""
-    if not any(later(CHECKPOINT) in word for word in launch.command):
+    if not launch.keeps_checkpoint:
         return None
     return launch.folder.resolve() / f"{launch.trial:d}-{CHECKPOINT}"
 
