@@ -41,6 +41,7 @@ def held() -> HeldAttempt:
         metrics_file=None,
         starts_on="head",
         nodes=[head_alone()],
+        repeat=1,
         checkpoint=None,
     )
     secrets = {"KEY": "secret"}

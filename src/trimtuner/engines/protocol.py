@@ -35,6 +35,7 @@ ENDED_WITHIN_SECONDS = 7.0  # of its limit, a command that ran into it is ended 
 # What is known only where a command starts. Each stands in its words between two NULs, which no word can hold itself.
 OF_NODES = ("node_rank", "node_role", "world_size", "master_address", "master_port")
 CHECKPOINT = "checkpoint"
+REPEAT = "repeat"
 
 
 class EngineTrouble(TrimTunerError, RuntimeError):  # noqa: N818  (named by what the caller learns)
@@ -73,6 +74,7 @@ class Launch:
     metrics_file: str | None = None  # JSON lines, in the working directory; None: ``::metric`` lines of the output
     machines: Machines | None = None
     nodes: Literal["head", "all"] = "head"  # of the machines, on which the command starts
+    repeat: int = 1  # which of the runs that the trial is the mean of
     configuration: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # what is tested, and
     fraction: float = 1.0  # at which share of the data, reporting which smaller ones on the way: for engines that
     snapshots: tuple[float, ...] = ()  # play a job instead of running it

@@ -173,6 +173,7 @@ class JobStudy:
             self.launch,
             parallel=self.job.engine.parallel,
             retries=self.job.run.retries,
+            repeats=self.job.run.repeats,
             listener=listener,
         )
 
