@@ -19,6 +19,7 @@ from trimtuner.engines.ray.settings import RaySettings
 from trimtuner.engines.supervising import processes
 from trimtuner.engines.supervising.files import BEAT_SECONDS, BEGUN, BegunRecord, EndRecord, Folder, LaunchRecord
 from trimtuner.engines.supervising.mirror import News
+from trimtuner.engines.supervising.nodes import head_alone
 
 
 def launch(machines: Machines | None, vcpus: int | None = None) -> Launch:
@@ -36,14 +37,26 @@ def held() -> HeldAttempt:
         environment={},
         secrets=[],
         limit=1.0,
-        cores=[],
         memory_bytes=None,
         metrics_file=None,
+        starts_on="head",
+        nodes=[head_alone()],
+        repeat=1,
+        checkpoint=None,
     )
     secrets = {"KEY": "secret"}
     demands = [{"CPU": 1.0}]
     order = AttemptOrder(
-        trial=1, attempt=1, record=record, added=secrets, demands=demands, workers=1, parcel=None, wait=1.0
+        trial=1,
+        attempt=1,
+        record=record,
+        added=secrets,
+        demands=demands,
+        workers=1,
+        ranks=1,
+        port=20000,
+        parcel=None,
+        wait=1.0,
     )
     return HeldAttempt.of("s", order)
 

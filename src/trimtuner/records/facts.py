@@ -18,6 +18,7 @@ LEARNS = "learns from"  # once for each earlier study, with all that was taken o
 ASKED = "asked"
 STARTED = "started"
 RETRIED = "retried"
+REPEATED = "repeated"  # how an attempt ended that measured, at a trial that is the mean of several
 FINISHED = "finished"
 FAILED = "failed"
 ADOPTED = "adopted"

@@ -15,17 +15,21 @@ from typing import TypeAlias
 
 from trimtuner.engines.protocol import EXIT, LOST, AttemptState, End, Engine, EngineTrouble, Launch
 from trimtuner.errors import InputError, SearchOver
-from trimtuner.problem.history import PREEMPTED, Trial
-from trimtuner.records import NotOpen, OpenTrial, OverBudget, Record, RecordGone
-from trimtuner.study.judging import BAD_METRIC, SILENT, Verdict, judge
+from trimtuner.problem.history import PREEMPTED, Measurement, Trial
+from trimtuner.records import Event, NotOpen, OpenTrial, OverBudget, Record, RecordGone
+from trimtuner.records.codec import decode_measurements, encode_measurements
+from trimtuner.records.facts import REPEATED, RETRIED
+from trimtuner.study.judging import BAD_METRIC, SILENT, Verdict, judge, judge_going_on
 from trimtuner.study.loop import rounds
 from trimtuner.study.memory import Recorded
 from trimtuner.study.owners import HEARTBEAT_SECONDS
+from trimtuner.study.repeating import mean_of
 from trimtuner.study.study import Study, forgotten_text
 
 LaunchOf: TypeAlias = Callable[[str, Trial, int], Launch]  # study, trial, attempt
 
 _WORKS_BELOW = "works below"  # a run, before its first start: which owner it is, and where it keeps attempts
+_RUN = "run"  # of a trial that is the mean of several: what one of them measured
 _PAUSE = 0.1  # seconds between looks at the running trials
 _LOOK_FOR_ABANDONED = 10.0  # seconds between looks for trials of processes that died
 _PATIENCE_WITH_TROUBLE = 900.0  # seconds: time to renew a credential, or for a network to come back
@@ -38,7 +42,7 @@ _TRIALS_TO_BLAME_IT = 5  # that fail so before any is measured: no model is need
 class Happening:
     """Something to tell whoever watches the run."""
 
-    kind: str  # "started", "adopted", "ended", "retried", "in trouble", "forgotten"
+    kind: str  # "started", "adopted", "ended", "retried", "repeated", "in trouble", "forgotten"
     trial: Trial  # of several, the last
     attempt: int
     text: str = ""
@@ -81,11 +85,13 @@ class Driver:
         *,
         parallel: int = 1,
         retries: Mapping[str, int] | None = None,
+        repeats: int = 1,
         listener: Listener = lambda _: None,
     ) -> None:
         self.study, self._memory, self.record = study, memory, memory.record
         self._engine, self._launch_of = engine, launch_of
         self._parallel, self._retries, self._listener = parallel, dict(retries or {}), listener
+        self._repeats = repeats
         self._watched: dict[int, _Watched] = {}
         self._began = self.record.version()
         self._is_stopping = False
@@ -221,8 +227,7 @@ class Driver:
                 )
             )
             return
-        launch = self._launch_of(self.record.id, one.trial, one.attempt)
-        handle = self._engine.take_over(launch, one.handle)
+        handle = self._engine.take_over(self._launch(one.trial, one.attempt), one.handle)
         self._watched[one.trial.number] = _Watched(one.trial, one.attempt, handle, time.time(), seen_seconds)
 
     def _start(self, one: _Watched) -> None:
@@ -231,7 +236,7 @@ class Driver:
 
     def _begin(self, one: _Watched) -> bool:
         """Have it started; engines start an attempt once, however often they are asked to. Whether it worked."""
-        launch = self._launch_of(self.record.id, one.trial, one.attempt)
+        launch = self._launch(one.trial, one.attempt)
         try:
             self._say_where(launch)
             one.handle = self._engine.start(replace(launch, may_have_run=one.may_have_run, begun_below=one.begun_below))
@@ -269,20 +274,74 @@ class Driver:
     def _end(self, one: _Watched, state: AttemptState, end: End) -> None:
         if end.kind == LOST and (end.seconds == 0.0 or not one.may_have_run):  # else we started it, and saw all of it
             end = replace(end, seconds=max(end.seconds, one.seen_seconds))
-        verdict = judge(self.study.problem, one.trial, state, end)
+        verdict = self._verdict(one, state, end)
         try:
             if self._is_retried(one, verdict):
                 self._retry(one, verdict, end)
-            else:
-                self._finish(one, verdict)
+            elif not self._is_repeated(one, verdict, end):
+                self._finish(one, self._mean(one, verdict))
         except NotOpen:
             return  # another process, which took us for dead, was first
         if one.handle is not None:
             self._engine.forget(one.handle)
 
+    def _verdict(self, one: _Watched, state: AttemptState, end: End) -> Verdict:
+        launch = self._launch_of(self.record.id, one.trial, one.attempt)
+        before = self._seconds_before(one) if launch.keeps_checkpoint and one.attempt > 1 else 0.0
+        if not before:
+            return judge(self.study.problem, one.trial, state, end)
+        return judge_going_on(self.study.problem, one.trial, state, end, before)
+
+    def _seconds_before(self, one: _Watched) -> float:
+        """How long the attempts ran that this one went on with: those after the last that came to its end."""
+        retried = [event.detail for event in self._events_of(one.trial) if event.kind == RETRIED]
+        last = max((place for place, detail in enumerate(retried) if detail["failed"] == REPEATED), default=-1)
+        return sum(float(str(detail["seconds"])) for detail in retried[last + 1 :])
+
+    def _events_of(self, trial: Trial) -> list[Event]:
+        return [event for event in self.record.events() if event.trial == trial.number]
+
+    def _launch(self, trial: Trial, attempt: int) -> Launch:
+        launch = self._launch_of(self.record.id, trial, attempt)
+        runs = self._runs_of(trial)
+        return replace(launch, repeat=1 + sum(number < attempt for number in runs)) if runs else launch
+
+    def _runs_of(self, trial: Trial) -> dict[int, tuple[Measurement, ...]]:
+        """What the attempts measured so far, each a run, by their numbers; written down before the next one begins."""
+        if self._repeats == 1:
+            return {}
+        told = [event.detail for event in self._events_of(trial) if event.kind == _RUN]
+        return {int(str(one["attempt"])): decode_measurements(str(one["measured"]), trial.config) for one in told}
+
+    def _is_repeated(self, one: _Watched, verdict: Verdict, end: End) -> bool:
+        """Whether the trial goes on with another run; not when there is no money for it, or no time."""
+        if self._repeats == 1 or verdict.outcome.failed is not None:
+            return False
+        trial = one.trial
+        if one.attempt not in self._runs_of(trial):
+            measured = encode_measurements(verdict.outcome.measurements)
+            self.record.log_event(_RUN, {"attempt": one.attempt, "measured": measured}, trial.number)
+        count = len(self._runs_of(trial))
+        if count >= self._repeats or self._is_stopping:
+            return False
+        reserve, cost = self._memory.reserve_of(trial), verdict.outcome.cost
+        try:
+            attempt = self.record.retry(trial.number, one.attempt, cost, end.seconds, REPEATED, reserve)
+        except OverBudget:
+            return False
+        self._listener(Happening("repeated", trial, attempt, f"run {count + 1} of {self._repeats}"))
+        self._start(_Watched(trial, attempt, None, time.time()))
+        return True
+
+    def _mean(self, one: _Watched, verdict: Verdict) -> Verdict:
+        runs = self._runs_of(one.trial) if verdict.outcome.failed is None else {}
+        return replace(verdict, outcome=mean_of(verdict.outcome, list(runs.values()))) if len(runs) > 1 else verdict
+
     def _is_retried(self, one: _Watched, verdict: Verdict) -> bool:
         failed = verdict.outcome.failed
-        return failed is not None and not self._is_stopping and one.attempt <= self._retries.get(failed, 0)
+        if failed is None or self._is_stopping:
+            return False
+        return one.attempt - len(self._runs_of(one.trial)) <= self._retries.get(failed, 0)
 
     def _retry(self, one: _Watched, verdict: Verdict, end: End) -> None:
         outcome, failed = verdict.outcome, verdict.outcome.failed or PREEMPTED
