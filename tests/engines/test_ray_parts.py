@@ -19,6 +19,7 @@ from trimtuner.engines.ray.settings import RaySettings
 from trimtuner.engines.supervising import processes
 from trimtuner.engines.supervising.files import BEAT_SECONDS, BEGUN, BegunRecord, EndRecord, Folder, LaunchRecord
 from trimtuner.engines.supervising.mirror import News
+from trimtuner.engines.supervising.nodes import head_alone
 
 
 def launch(machines: Machines | None, vcpus: int | None = None) -> Launch:
@@ -36,9 +37,11 @@ def held() -> HeldAttempt:
         environment={},
         secrets=[],
         limit=1.0,
-        cores=[],
         memory_bytes=None,
         metrics_file=None,
+        starts_on="head",
+        nodes=[head_alone()],
+        checkpoint=None,
     )
     secrets = {"KEY": "secret"}
     demands = [{"CPU": 1.0}]

@@ -10,6 +10,7 @@ from pathlib import Path
 from trimtuner.decisions.stopping import AfterTime, AfterTrials, Stop
 from trimtuner.engines.protocol import Engine, Launch, Machines
 from trimtuner.engines.supervising.files import log_of, open_regular
+from trimtuner.engines.supervising.nodes import as_written
 from trimtuner.errors import InputError
 from trimtuner.jobs.differing import description_of, note, refusal, require_judgeable, ways_on
 from trimtuner.jobs.job import Job, problem_of
@@ -121,7 +122,7 @@ class JobStudy:
         differing = self._differences_from(view)
 
         def command_of(config: Mapping[str, Value], fraction: float) -> tuple[str, ...]:
-            return job.run.command_for(config, fraction, history.next_number)
+            return as_written(job.run.command_for(config, fraction, history.next_number))
 
         return replace(
             study.state_in(view),
@@ -192,6 +193,7 @@ class JobStudy:
             memory_bytes=self.job.memory_bytes_for(trial.config),
             metrics_file=run.metrics_file_for(trial.number),
             machines=self._machines(trial.config),
+            nodes=run.nodes,
             configuration=trial.config,
             fraction=trial.fraction,
             snapshots=trial.snapshots,
@@ -214,9 +216,9 @@ class JobStudy:
         )
 
     def _vcpus(self, config: Mapping[str, Value]) -> int | None:
-        """All the workers' vCPUs, so that the size of a cluster matters on one machine too."""
+        """Of the machines that one command has: all the workers', so that their number matters on one machine too."""
         vm = self.job.vm_of(config)
-        count = config.get("vm_count", 1)
+        count = 1 if self.job.run.nodes == "all" else config.get("vm_count", 1)
         return None if vm is None else vm.vcpus * (int(count) if isinstance(count, int) else 1)
 
 

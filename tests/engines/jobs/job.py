@@ -208,5 +208,50 @@ def write_metrics_file() -> None:
         file.write('{"accuracy": 0.3}')
 
 
+def by_rank(*deeds: str) -> None:
+    """On each node a deed of its own; the last also on those that have none."""
+    deed, *words = deeds[min(int(os.environ["RANK"]), len(deeds) - 1)].split()
+    globals()[deed](*words)
+
+
+def print_and_rest(text: str) -> None:
+    print(f'{text}\n::metric {{"accuracy": 0.9}}\n{os.environ.get("WANDB_API_KEY", "")}', flush=True)
+    rest()
+
+
+def tell_node(*placeholders: str) -> None:
+    """Who it is, by the environment and by placeholders."""
+    names = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK", "TF_CONFIG")
+    told = {name: os.environ.get(name) for name in (*names, *(name for name in os.environ if "TRIMTUNER" in name))}
+    note(json.dumps({**told, "placeholders": placeholders}))
+
+
+def meet(*placeholders: str) -> None:
+    """The head is called by all others, and reports how many they were."""
+    import socket
+
+    tell_node(*placeholders)
+    place = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    count = int(os.environ["WORLD_SIZE"])
+    if os.environ["RANK"] == "0":
+        with socket.create_server(place) as server:
+            called = {server.accept()[0].recv(1) for _ in range(count - 1)}
+        print("::metric " + json.dumps({"accuracy": len(called)}), flush=True)
+        return
+    while True:
+        try:
+            with socket.create_connection(place) as line:
+                line.sendall(os.environ["RANK"].encode())
+            return
+        except ConnectionRefusedError:
+            time.sleep(0.01)
+
+
+def leave_after(count: str, code: str) -> None:
+    """End when so many have noted something."""
+    await_notes(int(count))
+    sys.exit(int(code))
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])

@@ -19,8 +19,9 @@ from trimtuner.engines.aws.machine import Line, LineLost, Login, connected
 from trimtuner.engines.aws.order import RentalOrder
 from trimtuner.engines.aws.pace import Pace
 from trimtuner.engines.protocol import LOST, UNAVAILABLE, EngineTrouble, Launch
-from trimtuner.engines.supervising.environment import addresses, record_of, secrets_and_tags
+from trimtuner.engines.supervising.environment import record_of, secrets_and_tags
 from trimtuner.engines.supervising.mirror import Mirror, News
+from trimtuner.engines.supervising.nodes import addresses
 from trimtuner.engines.supervising.packing import pack
 
 READY = "ready.json"  # the command has begun, so many seconds after the launch of the machines

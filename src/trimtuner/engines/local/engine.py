@@ -16,7 +16,9 @@ from trimtuner.engines.supervising.attempt import WatchedAttempt
 from trimtuner.engines.supervising.environment import (
     check_launch,
     check_secrets,
+    checkpoint_of,
     least_used_cores,
+    nodes_here,
     record_of,
     secrets_and_tags,
 )
@@ -26,6 +28,7 @@ from trimtuner.engines.supervising.processes import TaggedProcess
 from trimtuner.engines.supervising.starting import CannotBegin, begin, has_begun
 from trimtuner.engines.supervising.supervisor import GRACE_SECONDS
 from trimtuner.errors import InputError
+from trimtuner.files import make_private_folder
 
 _PATIENCE_WITH_SUPERVISOR_SECONDS = GRACE_SECONDS + 5.0
 _PATIENCE_WITH_KERNEL_SECONDS = 5.0
@@ -145,8 +148,13 @@ def _folder_of(launch: Launch) -> Path:
 
 def _record_and_start(launch: Launch, folder: Folder, lock: int) -> None:
     check_secrets(launch)
-    cores = [] if launch.vcpus is None else least_used_cores(launch.vcpus)
-    record = record_of(launch, str(folder.path), str(launch.working_directory.resolve()), cores)
+    cores = [] if launch.vcpus is None else least_used_cores(launch.vcpus * launch.node_count)
+    record = record_of(launch, str(folder.path), str(launch.working_directory.resolve()))
+    record["nodes"] = nodes_here(launch, cores)
+    checkpoint = checkpoint_of(launch)
+    if checkpoint is not None:
+        make_private_folder(checkpoint)
+        record["checkpoint"] = str(checkpoint)
     try:
         begin(record, folder, lock, secrets_and_tags(launch, str(folder.path), cores))
     except CannotBegin as reason:

@@ -23,7 +23,13 @@ from trimtuner.engines.ray.orders import AttemptOrder, Key, Position, Told, dema
 from trimtuner.engines.ray.own import OwnCluster, find_or_start_own, find_own, use_token_of
 from trimtuner.engines.ray.scheduling import Rescue, rescue_here
 from trimtuner.engines.ray.settings import RaySettings
-from trimtuner.engines.supervising.environment import check_launch, check_secrets, record_of, secrets_and_tags
+from trimtuner.engines.supervising.environment import (
+    check_launch,
+    check_secrets,
+    checkpoint_of,
+    record_of,
+    secrets_and_tags,
+)
 from trimtuner.engines.supervising.files import EndRecord, attempt_name, numbers_in
 from trimtuner.engines.supervising.mirror import Mirror, Mirrors, News
 from trimtuner.engines.supervising.packing import Packer
@@ -57,6 +63,8 @@ class RayEngine:
     def start(self, launch: Launch) -> str:
         """Give the attempt to the study's actor, unless it has it or had it; study, trial and attempt."""
         check_launch(launch)
+        if launch.nodes == "all" or checkpoint_of(launch) is not None:
+            raise InputError("this engine starts commands on the head alone, and keeps no checkpoints yet")
         if launch.folder.resolve() != self._folder / launch.study:
             raise InputError(f"the folder of study {launch.study!r} must be {str(self._folder / launch.study)!r}")
         mirror = self._mirrors.of(launch)

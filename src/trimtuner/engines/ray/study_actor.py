@@ -45,9 +45,9 @@ from trimtuner.engines.ray.scheduling import (
     submit,
     what_is_lacking,
 )
-from trimtuner.engines.supervising.environment import addresses
 from trimtuner.engines.supervising.files import EndRecord
 from trimtuner.engines.supervising.mirror import News
+from trimtuner.engines.supervising.nodes import addresses
 
 IDLE_SECONDS = 20.0  # with nothing to hold, it leaves after so long
 _LOOK_SECONDS = 0.5
