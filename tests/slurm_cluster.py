@@ -1,4 +1,4 @@
-"""A Slurm cluster of the tests' own: two nodes on the loopback of this machine, gone when the tests are."""
+"""A Slurm cluster of the tests' own: three nodes on the loopback of this machine, gone when the tests are."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from waiting import wait_until
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo", "scontrol")
 NOT_HERE = "there is no Slurm here: it takes slurmctld, slurmd, slurm-client and munge of Debian"
-NODES = ("n1", "n2")
+NODES = ("n1", "n2", "n3")
 
 _PLACES = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 # A daemon ends with the pipe to its shell, and so with the tests, however they end.
@@ -57,8 +57,9 @@ SlurmctldTimeout=5
 MessageTimeout=5
 NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={n1} CPUs=16 RealMemory=4000 Feature=small Gres=gpu:4
 NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={n2} CPUs=16 RealMemory=4000 Feature=small,large
-PartitionName=main Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP PriorityTier=1
-PartitionName=urgent Nodes=n1,n2 MaxTime=INFINITE State=UP PriorityTier=9
+NodeName=n3 NodeHostname={host} NodeAddr=127.0.0.1 Port={n3} CPUs=16 RealMemory=4000 Feature=small
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1
+PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=9
 """
 _DEVICES = "NodeName=n1 Name=gpu File={folder}/gpu[0-3]\n"
 
@@ -69,7 +70,7 @@ def is_installed() -> bool:
 
 
 class SlurmCluster:
-    """A controller and two nodes, each of which can be killed and started again."""
+    """A controller and three nodes, each of which can be killed and started again."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -77,10 +78,12 @@ class SlurmCluster:
         for name in ("state", "log", "munge", *(f"spool-{node}" for node in NODES)):
             (folder / name).mkdir()
         (folder / "munge").chmod(0o711)
-        key = folder / "munge" / "key"
+        key = folder / "munge" / "key-file"
         key.touch(mode=0o600)
         key.write_bytes(os.urandom(128))
-        values = {name: str(port) for name, port in zip(("controller", *NODES), _free_ports(3), strict=True)}
+        values = {
+            name: str(port) for name, port in zip(("controller", *NODES), _free_ports(1 + len(NODES)), strict=True)
+        }
         values |= {"host": socket.gethostname().partition(".")[0], "user": getpass.getuser(), "folder": str(folder)}
         self.configuration = folder / "slurm.conf"
         self.configuration.write_text(_CONFIGURATION.format(**values))
@@ -96,9 +99,9 @@ class SlurmCluster:
     def start(self, name: str) -> None:
         """Start a daemon: munged, slurmctld, or that of a node by the node's name."""
         munge = self.folder / "munge"
+        files = [f"--{kind}={munge}/{kind}" for kind in ("key-file", "socket", "pid-file", "log-file", "seed-file")]
         words = {
-            "munged": ["munged", "--foreground", "--force", f"--key-file={munge}/key", f"--socket={munge}/socket"]
-            + [f"--pid-file={munge}/pid", f"--log-file={munge}/log", f"--seed-file={munge}/seed"],
+            "munged": ["munged", "--foreground", "--force", *files],
             "slurmctld": ["slurmctld", "-D"],
             **{node: ["slurmd", "-D", "-N", node] for node in NODES},
         }[name]
@@ -130,7 +133,7 @@ class SlurmCluster:
     def crash(self, node: str) -> None:
         """End a node's daemon and all that it runs, as when a machine is lost."""
         self.kill(node)
-        for pid in _children_named(f"slurmstepd: ["):
+        for pid in _children_named("slurmstepd: ["):
             if str(self.folder / f"spool-{node}") in _environment_of(pid):
                 os.kill(pid, signal.SIGKILL)
 
@@ -141,8 +144,8 @@ class SlurmCluster:
         return done.stdout if done.returncode == 0 else ""
 
     def wait_until_idle(self) -> None:
-        """Both nodes answer, and have nothing to do."""
-        wait_until(lambda: self.ask("sinfo", "-h", "-N", "-p", "main", "-o", "%T").split() == ["idle", "idle"])
+        """All nodes answer, and have nothing to do."""
+        wait_until(lambda: self.ask("sinfo", "-h", "-N", "-p", "main", "-o", "%T").split() == ["idle"] * len(NODES))
 
     def end(self) -> None:
         """With all that runs there."""

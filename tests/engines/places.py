@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trimtuner.engines.ray.surroundings import prepare_to_start
-
 from slurm_cluster import NOT_HERE, SlurmCluster, is_installed, running_cluster
+from trimtuner.engines.ray.surroundings import prepare_to_start
 
 if TYPE_CHECKING:
     from mock_cloud import MockCloud

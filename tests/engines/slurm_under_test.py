@@ -1,4 +1,4 @@
-"""The Slurm engine for the conformance suite: real jobs on a real cluster of two nodes."""
+"""The Slurm engine for the conformance suite: real jobs on a real cluster of three nodes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from trimtuner.engines.slurm.engine import SlurmEngine, SlurmPace
 from trimtuner.engines.slurm.settings import SlurmSettings
 
 QUICK = SlurmPace(look=0.3, hurry=0.1, settle=3.0, gentle=8.0, stopped_within=60.0)
+SETTINGS = SlurmSettings(python=sys.executable, vm_types={"helper": ("--constraint=small",)})
 
 
 def slurm(request: pytest.FixtureRequest, path: Path) -> UnderTest:
@@ -21,4 +22,4 @@ def slurm(request: pytest.FixtureRequest, path: Path) -> UnderTest:
 
 
 def make_slurm(folder: str) -> SlurmEngine:
-    return SlurmEngine(Path(folder), SECRET, SlurmSettings(python=sys.executable), QUICK)
+    return SlurmEngine(Path(folder), SECRET, SETTINGS, QUICK)

@@ -46,7 +46,7 @@ def end_without_job(written: End | None, has_begun: bool, last_beat: float) -> E
 
 def _kind_of(job: SlurmJob, written: End | None, has_begun: bool, said: str) -> tuple[str | None, str]:
     where = f"job {job.number} on {job.nodes or 'no node'}"
-    if written is not None and (job.state == "COMPLETED" or written.kind == STOPPED and job.state == "CANCELLED"):
+    if written is not None and (job.state == "COMPLETED" or (written.kind == STOPPED and job.state == "CANCELLED")):
         return written.kind, written.detail
     if job.state in _TAKEN:
         kind, detail = _TAKEN[job.state]

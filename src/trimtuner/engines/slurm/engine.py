@@ -16,12 +16,13 @@ from typing import cast
 from trimtuner.engines.protocol import STOPPED, UNAVAILABLE, AttemptState, End, EngineTrouble, Found, Launch
 from trimtuner.engines.slurm import queue
 from trimtuner.engines.slurm.conclusion import end_of, end_without_job
+from trimtuner.engines.slurm.node_side import FAILED_NODE, ORDER
 from trimtuner.engines.slurm.queue import COMPLETING, PENDING, JobTag, Queue, Refused, SlurmJob
 from trimtuner.engines.slurm.settings import SlurmSettings
-from trimtuner.engines.slurm.submission import OUTPUT, environment_of, script_of, words_of
+from trimtuner.engines.slurm.submission import OUTPUT, environment_of, order_of, script_of, words_of
 from trimtuner.engines.supervising import files
 from trimtuner.engines.supervising.archive import archive_of
-from trimtuner.engines.supervising.environment import check_launch, check_secrets, record_of
+from trimtuner.engines.supervising.environment import check_launch, check_secrets
 from trimtuner.engines.supervising.files import EndRecord, attempt_name
 from trimtuner.engines.supervising.mirror import Mirror, Mirrors
 from trimtuner.files import make_private_folder
@@ -80,8 +81,8 @@ class SlurmEngine:
     def take_over(self, launch: Launch, handle: str) -> str:
         """By its folder, which is on the shared file system, under that path or another."""
         path = launch.folder.resolve() / attempt_name(launch.trial, launch.attempt)
-        is_there = self._mirrors.at(Path(handle)).launch() is not None or self._mirrors.at(path).launch() is None
-        found = handle if is_there else str(path)
+        is_there = self._mirrors.at(path).noted(ORDER) is not None and not Path(handle).is_dir()
+        found = str(path) if is_there else handle
         self._seen.setdefault(found, _Seen())
         return found
 
@@ -140,18 +141,15 @@ class SlurmEngine:
         if _is_handed_in(mirror):
             return
         handle = str(mirror.folder)
-        if mirror.launch() is not None or launch.may_have_run:
+        if mirror.noted(ORDER) is not None or launch.may_have_run:
             self._queue.forget(handle)
             jobs = self._jobs(handle, 0.0)
             if jobs or is_lost:
                 _note_submitted(mirror, jobs[0].number if jobs else "")
                 return
         check_secrets(launch)
-        machines = launch.machines
-        # The nodes are its own: threads are for one of them, not for all workers together.
-        own = launch if machines is None or launch.vcpus is None else replace(launch, vcpus=machines.vcpus)
         words = words_of(launch, self._settings, mirror.folder)
-        mirror.open(record_of(own, handle, str(launch.working_directory.resolve())))
+        mirror.note(ORDER, {**order_of(launch, mirror.folder)})
         script = script_of(self._archive(), self._settings, mirror.folder)
         try:
             number = queue.submit(words, script, environment_of(launch, mirror.key), lock)
@@ -195,7 +193,7 @@ class SlurmEngine:
         found = jobs or queue.in_accounting(_tag(handle))
         if not found and not _is_handed_in(mirror) and _is_locked(mirror):
             return None  # somebody is about to hand it in
-        written = mirror.end()
+        written = _end_of_nodes(mirror)
         if found:
             longest = max(found, key=lambda job: job.seconds)
             end = end_of(longest, written, mirror.has_begun, mirror.last_beat, _last_line(mirror.folder / OUTPUT))
@@ -247,6 +245,14 @@ def _note_submitted(mirror: Mirror, number: str) -> None:
 def _concluded(mirror: Mirror) -> End | None:
     record = cast("EndRecord | None", mirror.noted(_CONCLUDED))
     return None if record is None else End(record["kind"], record["detail"], record["seconds"])
+
+
+def _end_of_nodes(mirror: Mirror) -> End | None:
+    """How the supervisors ended it: that of the head, or that of the node for which the head was ended."""
+    end, failed = mirror.end(), cast("EndRecord | None", mirror.noted(FAILED_NODE))
+    if failed is None or end is None:
+        return end
+    return replace(end, kind=failed["kind"], detail=failed["detail"])
 
 
 def _waiting(jobs: Iterable[SlurmJob]) -> SlurmJob | None:

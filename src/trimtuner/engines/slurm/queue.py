@@ -16,8 +16,20 @@ PENDING = "PENDING"
 COMPLETING = "COMPLETING"
 # squeue(1), "JOB STATE CODES": what a job does not come back from.
 FINAL = frozenset(
-    "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED RECONFIG_FAIL "
-    "REVOKED TIMEOUT".split()
+    [
+        "BOOT_FAIL",
+        "CANCELLED",
+        "COMPLETED",
+        "DEADLINE",
+        "FAILED",
+        "LAUNCH_FAILED",
+        "NODE_FAIL",
+        "OUT_OF_MEMORY",
+        "PREEMPTED",
+        "RECONFIG_FAIL",
+        "REVOKED",
+        "TIMEOUT",
+    ]
 )
 
 _PREFIX = "trimtuner"

@@ -21,9 +21,36 @@ _NAME = text_like(re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:@-]{0,127}"), "a name a
 # One word each, so that what is an option and what its value is never in doubt.
 _OPTION = re.compile(r"--([a-z][a-z-]*)(=.*)?")
 _OURS = frozenset(
-    "array batch chdir clusters comment export export-file ignore-pbs input job-name get-user-env help no-requeue "
-    "nodes ntasks-per-node open-mode output error parsable quiet requeue test-only time time-min usage version wait "
-    "wrap".split()
+    [
+        "array",
+        "batch",
+        "chdir",
+        "clusters",
+        "comment",
+        "export",
+        "export-file",
+        "ignore-pbs",
+        "input",
+        "job-name",
+        "get-user-env",
+        "help",
+        "no-requeue",
+        "nodes",
+        "ntasks-per-node",
+        "open-mode",
+        "output",
+        "error",
+        "parsable",
+        "quiet",
+        "requeue",
+        "test-only",
+        "time",
+        "time-min",
+        "usage",
+        "version",
+        "wait",
+        "wrap",
+    ]
 )
 
 
@@ -81,6 +108,10 @@ class SlurmSettings:
         "Without it, as long as the queue takes.",
         examples=["2d"],
     )
+
+    def words_of(self, vm_type: str) -> tuple[str, ...]:
+        """How nodes of a VM type are asked for."""
+        return self.vm_types.get(vm_type, (f"--constraint={vm_type}",))
 
     @property
     def ended_within_seconds(self) -> float:

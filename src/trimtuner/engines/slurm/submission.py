@@ -6,15 +6,18 @@ import math
 import os
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from trimtuner.engines.protocol import ENDED_WITHIN_SECONDS, Launch, Machines
-from trimtuner.engines.slurm.node_side import KEY, RUN
+from trimtuner.engines.slurm.node_side import KEY, RUN, Order
 from trimtuner.engines.slurm.queue import JobTag
 from trimtuner.engines.slurm.settings import READY_WITHIN_SECONDS, SlurmSettings
-from trimtuner.engines.supervising.environment import secrets_of
+from trimtuner.engines.supervising.environment import checkpoint_of, record_of, secrets_of
+from trimtuner.engines.supervising.ports import port_of
 from trimtuner.engines.supervising.starting import handed_on
 from trimtuner.errors import InputError
+from trimtuner.files import make_private_folder
 
 OUTPUT = "slurm.txt"  # what the job itself says; empty unless something is wrong with its node
 _CONFIGURATION = "SLURM_CONF"
@@ -42,6 +45,20 @@ def words_of(launch: Launch, settings: SlurmSettings, folder: Path) -> list[str]
     ]
 
 
+def order_of(launch: Launch, folder: Path) -> Order:
+    """The launch, as the head of the job takes it."""
+    machines = launch.machines
+    # The nodes are its own: threads are for one of them, not for all workers together.
+    own = launch if machines is None or launch.vcpus is None else replace(launch, vcpus=machines.vcpus)
+    record = record_of(own, str(folder), str(launch.working_directory.resolve()))
+    checkpoint = checkpoint_of(launch)
+    if checkpoint is not None:
+        make_private_folder(checkpoint)
+        record["checkpoint"] = str(checkpoint)
+    workers, helpers = (1, 0) if machines is None else (machines.count, len(machines.helpers))
+    return Order(record=record, workers=workers, helpers=helpers, port=port_of(launch))
+
+
 def script_of(archive: Path, settings: SlurmSettings, folder: Path) -> str:
     """What the job runs on its first node."""
     # Isolated: nothing in the node's environment can take the place of a module.
@@ -58,25 +75,28 @@ def _words_of_machines(launch: Launch, settings: SlurmSettings) -> list[str]:
     machines = launch.machines
     if machines is None:
         return ["--nodes=1", "--ntasks-per-node=1", f"--cpus-per-task={launch.vcpus or 1}"]
-    _refuse_unknown_ways(machines)
-    chosen = settings.vm_types.get(machines.vm_type, (f"--constraint={machines.vm_type}",))
+    _refuse_unknown_ways(machines, settings)
     return [
         f"--nodes={machines.count + len(machines.helpers):d}",
         "--ntasks-per-node=1",
         f"--cpus-per-task={machines.vcpus:d}",
         *([f"--gres=gpu:{machines.gpus:d}"] if machines.gpus else []),
-        *chosen,
+        *settings.words_of(machines.vm_type),
     ]
 
 
-def _refuse_unknown_ways(machines: Machines) -> None:
+def _refuse_unknown_ways(machines: Machines, settings: SlurmSettings) -> None:
     if machines.market != "on_demand":
         raise InputError(
             "Slurm has no spot market; name a VM type for the partition whose jobs are pre-empted, with its own price"
         )
-    other = [name for name in machines.helpers if name != machines.vm_type]
+    asked = settings.words_of(machines.vm_type)
+    other = [name for name in machines.helpers if settings.words_of(name) != asked]
     if other:
-        raise InputError(f"the helper {other[0]!r} is of another type than its workers; one job has nodes of one type")
+        raise InputError(
+            f"the helper {other[0]!r} is asked for in another way than its workers ({machines.vm_type!r}), and all nodes "
+            "of a job are asked for in one; give both the same options under engine.vm_types, or leave it out"
+        )
 
 
 def _literal(path: Path) -> str:
