@@ -61,7 +61,8 @@ NodeName=n3 NodeHostname={host} NodeAddr=127.0.0.1 Port={n3} CPUs=16 RealMemory=
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1
 PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=9
 """
-_DEVICES = "NodeName=n1 Name=gpu File={folder}/gpu[0-3]\n"
+# Slurm counts them by what it is told is their file, and never opens it.
+_DEVICES = "".join(f"NodeName=n1 Name=gpu File=/dev/{name}\n" for name in ("full", "null", "random", "zero"))
 
 
 def is_installed() -> bool:
@@ -87,9 +88,7 @@ class SlurmCluster:
         values |= {"host": socket.gethostname().partition(".")[0], "user": getpass.getuser(), "folder": str(folder)}
         self.configuration = folder / "slurm.conf"
         self.configuration.write_text(_CONFIGURATION.format(**values))
-        (folder / "gres.conf").write_text(_DEVICES.format(**values))
-        for number in range(4):
-            (folder / f"gpu{number}").touch()  # any file is a device to Slurm, which only counts them
+        (folder / "gres.conf").write_text(_DEVICES)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -146,6 +145,17 @@ class SlurmCluster:
     def wait_until_idle(self) -> None:
         """All nodes answer, and have nothing to do."""
         wait_until(lambda: self.ask("sinfo", "-h", "-N", "-p", "main", "-o", "%T").split() == ["idle"] * len(NODES))
+
+    def mend_all(self) -> None:
+        """Start again whatever was ended."""
+        for name in ("slurmctld", *NODES):
+            if name not in self._daemons:
+                self.start(name)
+
+    def mend(self) -> None:
+        """The same, and wait until all of it has nothing to do."""
+        self.mend_all()
+        self.wait_until_idle()
 
     def end(self) -> None:
         """With all that runs there."""

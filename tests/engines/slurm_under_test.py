@@ -12,7 +12,7 @@ from under_test import SECRET, UnderTest
 from trimtuner.engines.slurm.engine import SlurmEngine, SlurmPace
 from trimtuner.engines.slurm.settings import SlurmSettings
 
-QUICK = SlurmPace(look=0.3, hurry=0.1, settle=3.0, gentle=8.0, stopped_within=60.0)
+QUICK = SlurmPace(look=0.3, hurry=0.1, settle=3.0, in_vain=1.0, gentle=8.0, stopped_within=60.0)
 SETTINGS = SlurmSettings(python=sys.executable, vm_types={"helper": ("--constraint=small",)})
 
 

@@ -17,6 +17,7 @@ CREATED = "created"
 LEARNS = "learns from"  # once for each earlier study, with all that was taken over from it
 ASKED = "asked"
 STARTED = "started"
+WAITING = "waiting"  # of an attempt that was handed in and has not begun: STARTED is logged again when it has
 RETRIED = "retried"
 FINISHED = "finished"
 FAILED = "failed"

@@ -63,6 +63,13 @@ class Record(StudyView):
             where = {"handle": handle, "started_at": change.at}
             change.update(ATTEMPTS, {"trial": number, "attempt": attempt}, where)
 
+    def waits(self, number: int, attempt: int, why: str) -> None:
+        """The attempt was handed in and has not begun; ``started`` says when it has."""
+        require_text(why, "what it waits for")
+        with self._change() as change:
+            change.require_open(number, attempt)
+            change.log(facts.WAITING, number, {"attempt": attempt, "why": why})
+
     def retry(self, number: int, attempt: int, cost: float, seconds: float | None, failed: str, reserve: float) -> int:
         """Close an attempt, charged, and open the next with a reserve of its own; its number.
 

@@ -13,7 +13,20 @@ from trimtuner.problem.history import History, Outcome, Trial
 from trimtuner.records.codec import Json, decode_earlier, decode_mapping, decode_measurements, decode_trial
 from trimtuner.records.database import Database, clock
 from trimtuner.records.errors import RecordError
-from trimtuner.records.facts import FORGOTTEN, LEARNS, STOP_REQUESTED, Attempt, Entry, Event, OpenTrial, Owner, Status
+from trimtuner.records.facts import (
+    FORGOTTEN,
+    LEARNS,
+    RETRIED,
+    STARTED,
+    STOP_REQUESTED,
+    WAITING,
+    Attempt,
+    Entry,
+    Event,
+    OpenTrial,
+    Owner,
+    Status,
+)
 from trimtuner.records.money import Ledger, charged_nanos, to_usd
 from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, SECRET_BYTES, SHOWN, STUDIES, TRIALS
 
@@ -144,6 +157,16 @@ class StudyView:
         query = SHOWN[EVENTS].where(EVENTS.c.study == self._study, EVENTS.c.sequence > after)
         rows = self._read(query.order_by(EVENTS.c.sequence))
         return [Event(r.sequence, r.at, r.kind, r.trial, decode_mapping(r.detail)) for r in rows]
+
+    def waiting(self) -> dict[int, str]:
+        """Trials under way that have not begun, and what each waits for."""
+        kinds = (WAITING, STARTED, RETRIED)
+        query = select(EVENTS.c.trial, EVENTS.c.kind, EVENTS.c.detail).join(
+            TRIALS, (TRIALS.c.study == EVENTS.c.study) & (TRIALS.c.number == EVENTS.c.trial)
+        )
+        of_open = query.where(EVENTS.c.study == self._study, EVENTS.c.kind.in_(kinds), TRIALS.c.told.is_(None))
+        last = {row.trial: row for row in self._read(of_open.order_by(EVENTS.c.sequence))}
+        return {trial: str(decode_mapping(r.detail)["why"]) for trial, r in last.items() if r.kind == WAITING}
 
     def stop_requested(self, since: int) -> bool:
         """Whether somebody asked to stop after that version.

@@ -37,7 +37,7 @@ _TRIALS_TO_BLAME_IT = 5  # that fail so before any is measured: no model is need
 class Happening:
     """Something to tell whoever watches the run."""
 
-    kind: str  # "started", "adopted", "ended", "retried", "in trouble", "forgotten"
+    kind: str  # "started", "waiting", "began", "adopted", "ended", "retried", "in trouble", "forgotten"
     trial: Trial  # of several, the last
     attempt: int
     text: str = ""
@@ -55,6 +55,7 @@ class _Watched:
     seen_seconds: float = 0.0  # that an earlier watcher saw it run, or may have
     may_have_run: bool = False  # that watcher did not come to say whether it was started
     begun_below: Path | None = None  # nor where, but it had its folder there
+    waiting: str = ""  # for what, while it has not begun
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,9 @@ class Driver:
         self._faults = 0  # of the command, in this run
 
     @property
-    def running(self) -> list[tuple[Trial, float]]:
-        """The trials under way, each with the time when it was started or found."""
-        return [(one.trial, one.since) for one in self._watched.values()]
+    def running(self) -> list[tuple[Trial, float, str]]:
+        """The trials under way, each with the time when it was started or found, and what it waits for, if it does."""
+        return [(one.trial, one.since, one.waiting) for one in self._watched.values()]
 
     def stop_asking(self) -> None:
         """Start nothing more; what runs goes on."""
@@ -252,9 +253,24 @@ class Driver:
                 self._notice_stop()  # who ended the trial may have asked us to stop before
                 self._end(one, state, state.end)
                 ended = True
+            else:
+                self._note_waiting(one, one.handle, state.waiting)
         if is_well:
             self._trouble = _Trouble()
         return ended
+
+    def _note_waiting(self, one: _Watched, handle: str, why: str) -> None:
+        """Say that it waits, and when it has begun; until then no time of it has passed."""
+        if bool(why) == bool(one.waiting):
+            one.waiting = why
+            return
+        one.waiting, one.since = why, time.time()
+        with suppress(NotOpen):  # another process, which took us for dead, was first
+            if why:
+                self.record.waits(one.trial.number, one.attempt, why)
+            else:
+                self.record.started(one.trial.number, one.attempt, handle)
+            self._listener(Happening("waiting" if why else "began", one.trial, one.attempt, why))
 
     def _bear(self, one: _Watched, trouble: EngineTrouble) -> None:
         """Say it once, and look again for a while: the trial is as safe as its dead-man limit makes it."""

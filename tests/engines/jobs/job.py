@@ -44,6 +44,19 @@ def leave(code: str) -> None:
     sys.exit(int(code))
 
 
+def stop_watchers(*verbs: str) -> None:
+    """Those of our own attempt that have one of these words and its folder among theirs are stopped; we do not end."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    folder = os.environ["TRIMTUNER_FOLDER"].encode()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with open(f"/proc/{name}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+        if folder in words and any(verb.encode() in words for verb in verbs):
+            os.kill(int(name), signal.SIGSTOP)
+    note(f"pid {os.getpid()}")
+    time.sleep(600)
+
+
 def die_by(number: str) -> None:
     os.kill(os.getpid(), int(number))
     time.sleep(300)

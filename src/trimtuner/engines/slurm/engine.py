@@ -39,6 +39,7 @@ class SlurmPace:
     look: float = 10.0  # between two questions for what is in the queue, of all attempts together
     hurry: float = 1.0  # the same, when something is known to have happened
     settle: float = 20.0  # after which what a node has written on the shared file system is seen everywhere
+    in_vain: float = 60.0  # that a job stays in the queue though it would never run; an administrator may mend that
     gentle: float = 8.0  # that a stop leaves to the supervisor, before the job is cancelled
     stopped_within: float = 120.0
 
@@ -93,10 +94,11 @@ class SlurmEngine:
         if concluded is None:
             written = mirror.end()
             jobs = self._jobs(handle, self._pace.look if written is None else self._pace.hurry)
-            waiting = _waiting(jobs)
+            waiting = None if mirror.has_begun else _waiting(jobs)
+            if waiting is not None and self._waits_too_long(mirror, waiting):
+                return self.poll(handle)
             if waiting is not None:
-                self._end_at_queue_limit(mirror, waiting)
-                return replace(mirror.state(), end=None, waiting=f"in the queue, {waiting.reason}")
+                return replace(mirror.state(), waiting=self._words_of(mirror, waiting))
             concluded = self._conclude(handle, mirror, jobs, written)
         return replace(mirror.state(), end=concluded)  # read after its end, reports are complete
 
@@ -191,8 +193,8 @@ class SlurmEngine:
         if written is None and mirror.has_begun and not self._is_settled(seen, mirror):
             return None
         found = jobs or queue.in_accounting(_tag(handle))
-        if not found and not _is_handed_in(mirror) and _is_locked(mirror):
-            return None  # somebody is about to hand it in
+        if not mirror.has_begun and not _is_kept_from_beginning(mirror):
+            return None
         written = _end_of_nodes(mirror)
         if found:
             longest = max(found, key=lambda job: job.seconds)
@@ -219,15 +221,25 @@ class SlurmEngine:
         mirror.note(_CONCLUDED, {**EndRecord(kind=end.kind, detail=end.detail, seconds=end.seconds)})
         return _concluded(mirror) or end
 
-    def _end_at_queue_limit(self, mirror: Mirror, job: SlurmJob) -> None:
-        limit, submitted = self._settings.queue_limit, mirror.noted(_SUBMITTED)
-        if limit is None or submitted is None or time.time() - float(str(submitted["at"])) < limit:
-            return
-        queue.cancel(job.number)
+    def _words_of(self, mirror: Mirror, job: SlurmJob) -> str:
+        """What it waits for; nothing where it has just been handed in, and may be about to begin."""
+        return "" if _waited(mirror) < self._pace.hurry else f"in the queue ({job.reason})"
+
+    def _waits_too_long(self, mirror: Mirror, job: SlurmJob) -> bool:
+        """Whether it was taken out of the queue, and is told as ended; one that begins at that instant runs."""
+        is_in_vain, limit = job.reason in queue.IN_VAIN, self._settings.queue_limit
+        limit = self._pace.in_vain if is_in_vain else limit
+        if limit is None or _waited(mirror) < limit:
+            return False
+        queue.cancel_pending(job.number)
         self._queue.forget(str(mirror.folder))
-        words = f"it waited {limit:g} s in the queue ({job.reason})"
-        if not mirror.has_begun:
-            mirror.note(_CONCLUDED, {**EndRecord(kind=UNAVAILABLE, detail=words, seconds=0.0)})
+        jobs = self._jobs(str(mirror.folder), 0.0)
+        if mirror.has_begun or not _is_over(jobs):
+            return False
+        waited = f"it waited {limit:g} s in the queue"
+        detail = f"{waited}, and would never run ({job.reason})" if is_in_vain else f"{waited} ({job.reason})"
+        mirror.note(_CONCLUDED, {**EndRecord(kind=UNAVAILABLE, detail=detail, seconds=0.0)})
+        return True
 
 
 def _tag(handle: str) -> JobTag:
@@ -240,6 +252,12 @@ def _is_handed_in(mirror: Mirror) -> bool:
 
 def _note_submitted(mirror: Mirror, number: str) -> None:
     mirror.note(_SUBMITTED, {"job": number, "at": time.time()})
+
+
+def _waited(mirror: Mirror) -> float:
+    """Seconds since it was handed in, as whoever did has noted."""
+    submitted = mirror.noted(_SUBMITTED)
+    return 0.0 if submitted is None else time.time() - float(str(submitted["at"]))
 
 
 def _concluded(mirror: Mirror) -> End | None:
@@ -273,12 +291,16 @@ def _are_completing(jobs: Iterable[SlurmJob]) -> bool:
     return all(job.is_final or job.state == COMPLETING for job in jobs)
 
 
-def _is_locked(mirror: Mirror) -> bool:
+def _is_kept_from_beginning(mirror: Mirror) -> bool:
+    """Whether a job that turns up after all would find that it is no longer wanted; not while one is about to begin."""
+    mirror.make()
     try:
         with files.start_lock(mirror.folder, patience_seconds=0.0):
-            return False
-    except (TimeoutError, OSError):
-        return True
+            if not mirror.has_begun:
+                mirror.ask_to_stop()
+            return not mirror.has_begun
+    except TimeoutError:
+        return False
 
 
 def _last_line(path: Path) -> str:

@@ -143,7 +143,7 @@ class _Step:
 
 
 def _close_memory() -> None:
-    """Before anything of the user's runs: keys cannot be read there; and what is started stays where Slurm counts it."""
+    """Before anything of the user's runs: no key can be read there, and what is started stays where Slurm counts it."""
     prctl = ctypes.CDLL(None).prctl
     prctl(_SET_DUMPABLE, 0, 0, 0, 0)
     prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

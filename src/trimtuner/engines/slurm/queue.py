@@ -16,22 +16,21 @@ PENDING = "PENDING"
 COMPLETING = "COMPLETING"
 # squeue(1), "JOB STATE CODES": what a job does not come back from.
 FINAL = frozenset(
-    [
-        "BOOT_FAIL",
-        "CANCELLED",
-        "COMPLETED",
-        "DEADLINE",
-        "FAILED",
-        "LAUNCH_FAILED",
-        "NODE_FAIL",
-        "OUT_OF_MEMORY",
-        "PREEMPTED",
-        "RECONFIG_FAIL",
-        "REVOKED",
-        "TIMEOUT",
-    ]
+    (
+        *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "LAUNCH_FAILED", "NODE_FAIL", "OUT_OF_MEMORY"),
+        *("PREEMPTED", "RECONFIG_FAIL", "REVOKED", "TIMEOUT"),
+    )
 )
 
+# squeue(1), "JOB REASON CODES": why a job would wait for ever.
+IN_VAIN = frozenset(
+    (
+        *("AccountNotAllowed", "BadConstraints", "InvalidAccount", "InvalidQOS", "QOSNotAllowed"),
+        *("PartitionConfig", "PartitionNodeLimit", "PartitionTimeLimit"),
+    )
+)
+
+_REFUSALS = ("configuration is not available", "Node count specification invalid", "Invalid feature specification")
 _PREFIX = "trimtuner"
 _FORMAT = "%i|%T|%S|%e|%N|%r|%k"  # the comment last: it may hold anything
 _FIELDS = _FORMAT.count("|")
@@ -152,9 +151,17 @@ def submit(words: Sequence[str], script: str, environment: Mapping[str, str], lo
     if done.returncode == 0:
         return done.stdout.strip().partition(";")[0]
     said = _said(done)
-    if "node configuration is not available" in said or "Node count specification invalid" in said:
+    if any(words in said for words in _REFUSALS):
         raise Refused(said)
     raise EngineTrouble(f"sbatch: {said}; put it right (trimtuner doctor looks closer), then run again")
+
+
+def try_out(words: Sequence[str]) -> str:
+    """What sbatch says of a job that is not handed in; an EngineTrouble with its words where it would be refused."""
+    done = _run(["sbatch", "--test-only", *words], "#!/bin/sh\n")
+    if done.returncode != 0:
+        raise EngineTrouble(_said(done))
+    return _said(done).removeprefix("sbatch: ")
 
 
 def cancel(job: str) -> None:
@@ -162,6 +169,11 @@ def cancel(job: str) -> None:
     done = _run(["scancel", job])
     if done.returncode != 0 and "Invalid job id" not in _said(done):
         raise EngineTrouble(f"scancel {job}: {_said(done)}")
+
+
+def cancel_pending(job: str) -> None:
+    """Take a job out of the queue; one that has begun goes on."""
+    _run(["scancel", "--state=PENDING", job])
 
 
 def in_accounting(tag: JobTag) -> list[SlurmJob]:
@@ -234,5 +246,5 @@ def _run(
 
 def _said(done: subprocess.CompletedProcess[str]) -> str:
     """The heart of what a command complains about, on one line."""
-    lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-    return " ".join(" ".join(lines[-2:]).split())[-_MOST_WORDS:] or f"exit code {done.returncode}"
+    lines = (line.partition(": error: ")[2] or line for line in (done.stderr or done.stdout).splitlines())
+    return " ".join(" ".join(lines).split())[-_MOST_WORDS:] or f"exit code {done.returncode}"

@@ -94,8 +94,8 @@ def _refuse_unknown_ways(machines: Machines, settings: SlurmSettings) -> None:
     other = [name for name in machines.helpers if settings.words_of(name) != asked]
     if other:
         raise InputError(
-            f"the helper {other[0]!r} is asked for in another way than its workers ({machines.vm_type!r}), and all nodes "
-            "of a job are asked for in one; give both the same options under engine.vm_types, or leave it out"
+            f"the helper {other[0]!r} is asked for in another way than its workers ({machines.vm_type!r}), and all "
+            "nodes of a job are asked for in one; give both the same options under engine.vm_types, or leave it out"
         )
 
 
