@@ -33,13 +33,12 @@ parameters:
 cloud:
   vms:
     small: {{vcpus: 1, memory_gib: 1, price_per_hour: 3600}}     # a dollar a second
-    large: {{vcpus: 2, memory_gib: 2, price_per_hour: 7200}}
   vm_count: {count}
 run:
   command: ["{python}", -S, train.py, "{{x}}", "{{fraction}}", "{{trial}}"]
   timeout: 30s
   environment: {{RAN: "{ran}", NAP: "{nap}"}}
-  retries: {{preempted: 20, unavailable: 20}}
+  retries: {{preempted: 20}}
 engine: {{type: slurm, parallel: {parallel}, python: "{python}"}}
 search: {{method: random, seed: 1}}
 """
@@ -115,6 +114,7 @@ def test_what_waits_is_shown_by_the_run_and_by_status(slurm_cluster: SlurmCluste
     study = Study(folder, trials=1)
     with study.start("run", study.path) as process:
         assert process.stdout is not None
+        wait_until((folder / "work" / "queued.db.trials").exists)
         wait_until(lambda: "waiting" in study.say("status", study.path))
         slurm_cluster.ask("scancel", number)
         said = process.communicate(timeout=PATIENCE_SECONDS)[0]
@@ -129,7 +129,7 @@ def test_what_waits_is_shown_by_the_run_and_by_status(slurm_cluster: SlurmCluste
 def test_runs_under_kills_of_nodes_controller_and_driver_lose_nothing_and_run_nothing_twice(
     slurm_cluster: SlurmCluster, folder: Path
 ) -> None:
-    study, chance, faults = Study(folder, trials=20, parallel=3, nap=2.0, count="[1, 2]"), random.Random(7), Counter()  # noqa: S311
+    study, chance, faults = Study(folder, trials=20, parallel=3, nap=4.0, count="[1, 2]"), random.Random(7), Counter()  # noqa: S311
     train = folder / "work" / "train.py"
     train.write_text(train.read_text().replace('{trial}\\n"', "{trial}.{os.environ['TRIMTUNER_ATTEMPT']}\\n\""))
     run = study.start("run", study.path)

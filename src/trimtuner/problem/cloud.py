@@ -68,12 +68,21 @@ class Cloud:
                 f"the rule {rule!r} is true for no pair of {len(self.vms)} VM types and {len(counts)} counts; "
                 "loosen it or widen vm_count"
             )
+        self.is_free = not any(vm.price_per_hour for vm in known.values())  # paid for in hours, if at all
+        if not self.is_free and not all(vm.price_per_hour for vm in known.values()):
+            free = next(name for name, vm in known.items() if not vm.price_per_hour)
+            raise InputError(f"{free!r} is for free and others are not; a trial there would seem to cost nothing")
         self._helper_price = sum(known[name].price_per_hour for name in self.helpers)
 
     def price_per_hour(self, cluster: Cluster) -> float:
         """USD per hour for the workers and their helpers (helpers are always on demand)."""
         worker = self.vms[cluster.vm_type].price_on(cluster.market)
         return cluster.vm_count * worker + self._helper_price
+
+    def machines_in(self, configuration: Mapping[str, Value]) -> int:
+        """How many machines a trial of the configuration has, helpers included."""
+        count = configuration.get("vm_count", 1)
+        return (count if isinstance(count, int) else 1) + len(self.helpers)
 
     def interruptions_per_hour(self, cluster: Cluster) -> float:
         """How often one of the workers is taken away, which ends the run of all of them; never on demand."""

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from trimtuner.engines.protocol import EXIT, LOST, AttemptState, End, Engine, EngineTrouble, Launch
 from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.history import PREEMPTED, Trial
-from trimtuner.records import NotOpen, OpenTrial, OverBudget, RecordGone
+from trimtuner.records import NotOpen, OpenTrial, OverBudget, OverTime, RecordGone
 from trimtuner.study.judging import BAD_METRIC, SILENT, Verdict, judge
 from trimtuner.study.memory import Recorded
 from trimtuner.study.owners import HEARTBEAT_SECONDS
@@ -305,8 +305,9 @@ class Driver:
         reserve = self._memory.reserve_of(one.trial)
         number = one.trial.number
         try:
-            attempt = self.record.retry(number, one.attempt, outcome.cost, end.seconds, failed, reserve)
-        except OverBudget:
+            cap = self._memory.time_cap
+            attempt = self.record.retry(number, one.attempt, outcome.cost, end.seconds, failed, reserve, cap)
+        except (OverBudget, OverTime):
             self._finish(one, verdict)
             return
         self._listener(Happening("retried", one.trial, attempt, f"{failed}: {verdict.detail}"))

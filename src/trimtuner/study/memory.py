@@ -15,6 +15,7 @@ from trimtuner.problem.problem import TIME
 from trimtuner.problem.reports import outcome_of_failure
 from trimtuner.records import NotOpen, OpenTrial, Place, Record, Records, RecordsView
 from trimtuner.records.addresses import place_of
+from trimtuner.records.facts import TimeCap
 from trimtuner.study.description import Description
 from trimtuner.study.owners import HEARTBEAT_SECONDS, alive_owners, this_process
 
@@ -96,7 +97,9 @@ class Recorded:
         name: str,
         description: Description,
         gather: Callable[[], Sequence[Earlier]] = tuple,
+        time_cap: TimeCap | None = None,
     ) -> None:
+        self.time_cap = time_cap
         self.problem = problem = description.problem
         self.record: Record = Records(storage).create_or_open(
             name, description.plain, problem.budget, gather, description.differences_from
@@ -115,7 +118,7 @@ class Recorded:
 
     def claim(self, trial: Trial) -> bool:
         """The record refuses a number that is taken, and a configuration under way or done at that fraction."""
-        return self.record.claim(trial, self.reserve_of(trial), self.owner.id)
+        return self.record.claim(trial, self.reserve_of(trial), self.owner.id, self.time_cap)
 
     def reserve_of(self, trial: Trial) -> float:
         """What the trial may cost at worst; nothing where it has no time-out or no price."""

@@ -176,6 +176,11 @@ def print_environment() -> None:
     print(f'\n::metric {{"of-{escaped}": 1}}')
 
 
+def print_environment_and_rest() -> None:
+    print_environment()
+    rest()
+
+
 def shout(mebibytes: str) -> None:
     print("first words")
     for _ in range(int(mebibytes) * 1024):

@@ -17,7 +17,7 @@ from trimtuner.engines.protocol import STOPPED, UNAVAILABLE, AttemptState, End, 
 from trimtuner.engines.slurm import queue
 from trimtuner.engines.slurm.conclusion import end_of, end_without_job
 from trimtuner.engines.slurm.node_side import FAILED_NODE, ORDER
-from trimtuner.engines.slurm.queue import COMPLETING, PENDING, JobTag, Queue, Refused, SlurmJob
+from trimtuner.engines.slurm.queue import COMPLETING, PENDING, JobTag, NoSuchNodes, Queue, SlurmJob
 from trimtuner.engines.slurm.settings import SlurmSettings
 from trimtuner.engines.slurm.submission import OUTPUT, environment_of, order_of, script_of, words_of
 from trimtuner.engines.supervising import files
@@ -155,7 +155,7 @@ class SlurmEngine:
         script = script_of(self._archive(), self._settings, mirror.folder)
         try:
             number = queue.submit(words, script, environment_of(launch, mirror.key), lock)
-        except Refused as refusal:
+        except NoSuchNodes as refusal:
             _note_submitted(mirror, "")
             mirror.note(_CONCLUDED, {**EndRecord(kind=UNAVAILABLE, detail=f"sbatch: {refusal}", seconds=0.0)})
             return

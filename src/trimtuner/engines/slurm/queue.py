@@ -40,7 +40,7 @@ _MOST_WORDS = 400
 _UNKNOWN_TIMES = ("", "N/A", "NONE", "Unknown", "None", "0")
 
 
-class Refused(Exception):  # noqa: N818  (named by what the caller learns)
+class NoSuchNodes(Exception):  # noqa: N818  (named by what the caller learns)
     """Slurm has no machines like those; the text is its own."""
 
 
@@ -121,7 +121,7 @@ class Queue:
         return self._known.get(tag.folder, [])
 
     def forget(self, folder: str) -> None:
-        """Ask anew next time."""
+        """Hold nothing of it: what it is asked next, it is asked anew."""
         self._asked.pop(folder, None)
         self._known.pop(folder, None)
 
@@ -152,7 +152,7 @@ def submit(words: Sequence[str], script: str, environment: Mapping[str, str], lo
         return done.stdout.strip().partition(";")[0]
     said = _said(done)
     if any(words in said for words in _REFUSALS):
-        raise Refused(said)
+        raise NoSuchNodes(said)
     raise EngineTrouble(f"sbatch: {said}; put it right (trimtuner doctor looks closer), then run again")
 
 
