@@ -74,7 +74,8 @@ def test_every_worker_and_helper_is_a_machine_that_offers_its_type() -> None:
 def test_a_job_without_machines_needs_its_cores_and_a_cluster_of_one_machine_gives_no_more_than_it_has() -> None:
     assert demands_of(launch(None, vcpus=3)) == [{"CPU": 3.0}]
     assert demands_of(launch(None)) == [{"CPU": 1.0}]
-    assert demands_here(launch(Machines("m5.24xlarge"), vcpus=96), cores=4) == [{"CPU": 4.0}]
+    assert demands_here(launch(Machines("m5.24xlarge"), vcpus=96), cores=4, gpus=0) == [{"CPU": 4.0}]
+    assert demands_here(launch(Machines("gpu", gpus=8)), cores=4, gpus=2) == [{"CPU": 1.0, "GPU": 2.0}]
 
 
 def test_nodes_that_would_do_if_they_were_free_lack_nothing() -> None:

@@ -270,3 +270,24 @@ def test_machines_that_make_no_sense_are_refused(make, complaint):
 def test_asking_a_machine_without_a_spot_price_for_it_is_an_input_error():
     with pytest.raises(tt.InputError, match="no spot price"):
         SMALL.price_on("spot")
+
+
+FREE = {
+    "node": tt.VM(vcpus=4, memory_gib=16, price_per_hour=0),
+    "large": tt.VM(vcpus=8, memory_gib=32, price_per_hour=0),
+}
+
+
+def test_machines_for_free_have_no_price_and_are_still_told_apart():
+    space = tt.Space({"x": tt.Choice([1, 2])}, cloud=tt.Cloud(FREE, vm_count=[1, 2], helpers=["node"]))
+    config = {"x": 1, "vm_type": "large", "vm_count": 2}
+    assert not space.has_prices
+    assert space.price_per_hour(config) is None
+    assert space.cloud.machines_in(config) == 3
+    assert space.pool().prices_per_hour is None
+    assert len({tuple(row) for row in space.pool().rows.tolist()}) == 8
+
+
+def test_free_machines_beside_others_are_refused():
+    with pytest.raises(tt.InputError, match="'node' is for free"):
+        tt.Cloud({"node": FREE["node"], "rented": tt.VM(vcpus=4, memory_gib=16, price_per_hour=1.0)})

@@ -124,6 +124,7 @@ class AttemptState:
     reports: tuple[Report, ...]
     bad_lines: tuple[str, ...]  # what looked like a metric and was none, shortened
     end: End | None  # None: still under way
+    waiting: str = ""  # for what, where it is known not to have begun: that is neither time nor cost
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,10 @@ from trimtuner.problem.vms import MARKETS, VM, Market, Spot
 
 PRICE = kinds.number("a price in USD per hour", above=LEAST_AMOUNT, most=MOST_PRICE)
 
+_OWN_PRICE = Kind(
+    lambda field: 0.0 if field.value == 0 and not isinstance(field.value, bool) else PRICE.read(field),
+    {"anyOf": [{"const": 0}, PRICE.schema]},
+)
 _CATALOGS = (BUILT_IN, *DEFAULT_REGIONS)
 _MOST_COUNTS = 1000
 _MOST_CLUSTERS = 50_000
@@ -63,7 +67,11 @@ class VmKeys:
         examples=[4],
     )
     price_per_hour: float = required(
-        PRICE, "What an hour costs on demand, in USD.", write="price_per_hour: 0.0464 (USD)", examples=[0.0464]
+        _OWN_PRICE,
+        "What an hour costs on demand, in USD; 0 for machines that are not paid for with money, as on many clusters "
+        "(then for all of them, and `budget: {time: …}` is a hard cap on their hours).",
+        write="price_per_hour: 0.0464 (USD)",
+        examples=[0.0464],
     )
     gpus: int = key(kinds.whole_number("a whole number", 0, MOST_OF_A_KIND), "How many GPUs it has.", default=0)
     spot_price_per_hour: float | None = optional(PRICE, "What an hour costs on spot, in USD.", examples=[0.0162])

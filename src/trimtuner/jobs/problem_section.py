@@ -74,7 +74,8 @@ class Budget:
     seconds: float | None = key(
         DURATION,
         "How long trials may take, one after the other and over all runs of the study: when ended ones took so long in "
-        "all, no more are started. With its unit.",
+        "all, no more are started. With its unit. Where machines have the price 0, it is a hard cap on their hours: a "
+        "trial starts only if its time-out on each of its machines still fits.",
         name="time",
         default=None,
         examples=["12h", "90min"],

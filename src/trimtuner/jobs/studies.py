@@ -22,6 +22,7 @@ from trimtuner.problem.problem import Problem
 from trimtuner.problem.values import number_in
 from trimtuner.problem.vms import Market
 from trimtuner.records import DefinitionDiffers, RecordsView, StudyView
+from trimtuner.records.facts import TimeCap
 from trimtuner.records.sqlite_files import refuse_lost
 from trimtuner.state import Limits, StudyState
 from trimtuner.study.description import Description
@@ -70,11 +71,21 @@ class JobStudy:
             recipe = recipe.stopping_also(rule)
         return recipe
 
+    @property
+    def time_cap(self) -> TimeCap | None:
+        """A hard cap on the time of machines, where they are paid for in time and not in money."""
+        cloud, seconds, worst = self.job.space.cloud, self.job.budget.seconds, self.problem.trial_limit
+        if cloud is None or not cloud.is_free or seconds is None or worst is None:
+            return None
+        return TimeCap(seconds, worst, cloud.machines_in)
+
     def open_to_run(self) -> tuple[Study, Recorded]:
         """The study, made if need be, to be changed."""
         self.recipe.check(self.problem)
         try:
-            memory = Recorded(self.job.storage, self.job.name, self.description, lambda: earlier_of(self.job))
+            memory = Recorded(
+                self.job.storage, self.job.name, self.description, lambda: earlier_of(self.job), self.time_cap
+            )
         except DefinitionDiffers as error:
             raise InputError(f"{refusal(self.job, error.differences)}\n{ways_on(self.job)}") from None
         recipe = self.recipe.learning_from(memory.record.earlier(), self.job.space)

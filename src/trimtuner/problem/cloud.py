@@ -73,6 +73,10 @@ class Cloud:
                 "loosen it or widen vm_count"
             )
         self._known = known
+        self.is_free = not any(vm.price_per_hour for vm in known.values())  # paid for in hours, if at all
+        if not self.is_free and not all(vm.price_per_hour for vm in known.values()):
+            free = next(name for name, vm in known.items() if not vm.price_per_hour)
+            raise InputError(f"{free!r} is for free and others are not; a trial there would seem to cost nothing")
 
     def price_per_hour(self, cluster: Cluster) -> float:
         """USD per hour for the workers and their helpers (helpers are always on demand)."""
@@ -89,6 +93,11 @@ class Cloud:
         """Every VM type that may be rented, for workers or beside them, each once."""
         named = (name for vm_type in self.vms for name in (vm_type, *self.helpers_of(vm_type)))
         return tuple(dict.fromkeys(named))
+
+    def machines_in(self, configuration: Mapping[str, Value]) -> int:
+        """How many machines a trial of the configuration has, helpers included."""
+        count = configuration.get("vm_count", 1)
+        return (count if isinstance(count, int) else 1) + len(self.helpers)
 
     def interruptions_per_hour(self, cluster: Cluster) -> float:
         """How often one of the workers is taken away, which ends the run of all of them; never on demand."""

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from trimtuner.engines.protocol import EXIT, LOST, AttemptState, End, Engine, EngineTrouble, Launch
 from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.history import PREEMPTED, Measurement, Trial
-from trimtuner.records import Event, NotOpen, OpenTrial, OverBudget, Record, RecordGone
+from trimtuner.records import Event, NotOpen, OpenTrial, OverBudget, OverTime, Record, RecordGone
 from trimtuner.records.codec import decode_measurements, encode_measurements
 from trimtuner.records.facts import REPEATED, RETRIED
 from trimtuner.study.judging import BAD_METRIC, SILENT, Verdict, judge, judge_going_on
@@ -42,7 +42,7 @@ _TRIALS_TO_BLAME_IT = 5  # that fail so before any is measured: no model is need
 class Happening:
     """Something to tell whoever watches the run."""
 
-    kind: str  # "started", "adopted", "ended", "retried", "repeated", "in trouble", "forgotten"
+    kind: str  # "started", "waiting", "began", "adopted", "ended", "retried", "repeated", "in trouble", "forgotten"
     trial: Trial  # of several, the last
     attempt: int
     text: str = ""
@@ -60,6 +60,7 @@ class _Watched:
     seen_seconds: float = 0.0  # that an earlier watcher saw it run, or may have
     may_have_run: bool = False  # that watcher did not come to say whether it was started
     begun_below: Path | None = None  # nor where, but it had its folder there
+    waiting: str = ""  # for what, while it has not begun
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,9 @@ class Driver:
         self._faults = 0  # of the command, in this run
 
     @property
-    def running(self) -> list[tuple[Trial, float]]:
-        """The trials under way, each with the time when it was started or found."""
-        return [(one.trial, one.since) for one in self._watched.values()]
+    def running(self) -> list[tuple[Trial, float, str]]:
+        """The trials under way, each with the time when it was started or found, and what it waits for, if it does."""
+        return [(one.trial, one.since, one.waiting) for one in self._watched.values()]
 
     def stop_asking(self) -> None:
         """Start nothing more; what runs goes on."""
@@ -147,6 +148,8 @@ class Driver:
                 self._notice_stop()  # who ended the trial may have asked us to stop before
                 self._end(one, state, state.end)
                 ended.append(one.trial.number)
+            else:
+                self._note_waiting(one, one.handle, state.waiting)
         if is_well:
             self._trouble = _Trouble()
         return ended
@@ -261,6 +264,19 @@ class Driver:
         said = [event.detail for event in self.record.events() if event.kind == _WORKS_BELOW]
         return next((Path(str(one["folder"])) for one in said if one["owner"] == owner), None)
 
+    def _note_waiting(self, one: _Watched, handle: str, why: str) -> None:
+        """Say that it waits, and when it has begun; until then no time of it has passed."""
+        if bool(why) == bool(one.waiting):
+            one.waiting = why
+            return
+        one.waiting, one.since = why, time.time()
+        with suppress(NotOpen):  # another process, which took us for dead, was first
+            if why:
+                self.record.waits(one.trial.number, one.attempt, why)
+            else:
+                self.record.started(one.trial.number, one.attempt, handle)
+            self._listener(Happening("waiting" if why else "began", one.trial, one.attempt, why))
+
     def _bear(self, one: _Watched, trouble: EngineTrouble) -> None:
         """Say it once, and look again for a while: the trial is as safe as its dead-man limit makes it."""
         text, now = str(trouble), time.monotonic()
@@ -324,10 +340,8 @@ class Driver:
         count = len(self._runs_of(trial))
         if count >= self._repeats or self._is_stopping:
             return False
-        reserve, cost = self._memory.reserve_of(trial), verdict.outcome.cost
-        try:
-            attempt = self.record.retry(trial.number, one.attempt, cost, end.seconds, REPEATED, reserve)
-        except OverBudget:
+        attempt = self._open_next(one, verdict, end, REPEATED)
+        if attempt is None:
             return False
         self._listener(Happening("repeated", trial, attempt, f"run {count + 1} of {self._repeats}"))
         self._start(_Watched(trial, attempt, None, time.time()))
@@ -344,16 +358,21 @@ class Driver:
         return one.attempt - len(self._runs_of(one.trial)) <= self._retries.get(failed, 0)
 
     def _retry(self, one: _Watched, verdict: Verdict, end: End) -> None:
-        outcome, failed = verdict.outcome, verdict.outcome.failed or PREEMPTED
-        reserve = self._memory.reserve_of(one.trial)
-        number = one.trial.number
-        try:
-            attempt = self.record.retry(number, one.attempt, outcome.cost, end.seconds, failed, reserve)
-        except OverBudget:
+        failed = verdict.outcome.failed or PREEMPTED
+        attempt = self._open_next(one, verdict, end, failed)
+        if attempt is None:
             self._finish(one, verdict)
             return
         self._listener(Happening("retried", one.trial, attempt, f"{failed}: {verdict.detail}"))
         self._start(_Watched(one.trial, attempt, None, time.time()))
+
+    def _open_next(self, one: _Watched, verdict: Verdict, end: End, why: str) -> int | None:
+        """Charge the attempt and open a further one, its worst case reserved; None where money or time lacks for it."""
+        number, cost, reserve = one.trial.number, verdict.outcome.cost, self._memory.reserve_of(one.trial)
+        try:
+            return self.record.retry(number, one.attempt, cost, end.seconds, why, reserve, self._memory.time_cap)
+        except (OverBudget, OverTime):
+            return None
 
     def _finish(self, one: _Watched, verdict: Verdict) -> None:
         earlier = self.record.charged(one.trial.number)

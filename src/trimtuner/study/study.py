@@ -309,6 +309,7 @@ class Study:
             now=record.now(),
             runs=len(alive),
             unwatched=frozenset(one.trial.number for one in record.open_trials() if one.owner not in alive),
+            waiting=record.waiting(),
             record=record,
         )
 

@@ -23,6 +23,7 @@ from trimtuner.engines.ray.orders import AttemptOrder, Key, Position, Told, dema
 from trimtuner.engines.ray.own import OwnCluster, find_or_start_own, find_own, use_token_of
 from trimtuner.engines.ray.scheduling import Rescue, rescue_here
 from trimtuner.engines.ray.settings import RaySettings
+from trimtuner.engines.supervising.devices import devices_here
 from trimtuner.engines.supervising.environment import (
     check_launch,
     check_secrets,
@@ -138,7 +139,9 @@ class RayEngine:
             attempt=launch.attempt,
             record=record,
             added=secrets_and_tags(launch, str(mirror.folder)),
-            demands=demands_here(launch, len(os.sched_getaffinity(0))) if is_own else demands_of(launch),
+            demands=demands_here(launch, len(os.sched_getaffinity(0)), len(devices_here()))
+            if is_own
+            else demands_of(launch),
             workers=1 if is_own or launch.machines is None else launch.machines.count,
             ranks=1 if is_own else launch.node_count,
             port=port_of(launch),

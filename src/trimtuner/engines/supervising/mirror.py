@@ -99,6 +99,20 @@ class Mirror:
         """Make the folder, unless it is there."""
         self._sealed.make()
 
+    def is_untouched(self) -> bool:
+        """Whether it is as a starter leaves it, and no supervisor has written anything into it yet."""
+        return self._sealed.is_untouched()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a supervisor has it, or had."""
+        return self._attempt.begun() is not None
+
+    @property
+    def last_beat(self) -> float:
+        """How long its supervisor is known to have lived; 0 where nothing says so."""
+        return self._sealed.last_beat()
+
     def ask_to_stop(self) -> None:
         """Note that it is to be ended."""
         self.make()
