@@ -113,11 +113,8 @@ def test_an_estimator_that_never_fits_says_why():
 
 
 def test_the_same_seed_searches_the_same():
-    tried = [
-        search(space={"worth": tt.Float(0.0, 1.0)}, trials=3).fit(INPUTS, TARGETS).cv_results_["params"]
-        for _ in range(2)
-    ]
-    assert tried[0] == tried[1]
+    searches = [search(space={"worth": tt.Float(0.0, 1.0)}, trials=3).fit(INPUTS, TARGETS) for _ in range(2)]
+    assert searches[0].cv_results_["params"] == searches[1].cv_results_["params"]
 
 
 def test_without_refit_there_are_parameters_and_no_estimator():

@@ -504,3 +504,16 @@ def test_texts_with_exclamation_marks_are_read():
     assert not faults
     assert isinstance(node, tree.MappingNode)
     assert node.entries["a"] == tree.ScalarNode(1, "hi!", "hi!")
+
+
+def test_a_sweep_of_wandb_is_known_for_what_it_is(tmp_path):
+    path = tmp_path / "sweep.yaml"
+    path.write_text(
+        "program: train.py\nmethod: bayes\nmetric: {name: accuracy, goal: maximize}\n"
+        "parameters:\n  lr: {distribution: log_uniform_values, min: 0.0001, max: 0.1}\n"
+    )
+    with pytest.raises(
+        JobFileError, match=r"this is a sweep of W&B; 'trimtuner init job\.yaml' writes a job file"
+    ) as told:
+        load_job(path)
+    assert len(str(told.value).splitlines()) == 1

@@ -1,4 +1,4 @@
-"""Measurements out of a study, and into one: CSV or JSON, the same columns both ways, or runs of MLflow."""
+"""Measurements out of a study, and into one: CSV or JSON, the same columns both ways, or runs of a tracker."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import csv
 import io
 import json
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from trimtuner.errors import InputError
+from trimtuner.integrations.tracking import Logged, TrackedStudy
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.problem.cells import cell_of_text, text_of_cell
 from trimtuner.problem.expressions import Value
@@ -56,11 +58,33 @@ def further_metrics(measurements: Iterable[Measurement], problem: Problem) -> li
 def export_to_mlflow(of: JobStudy, uri: str, experiment: str | None) -> str:
     """Log every ended trial that is not there yet; what was done."""
     _prepare_mlflow()
-    from trimtuner.integrations.mlflow import TrackedStudy, log_progress
+    from trimtuner.integrations.mlflow import log_progress
 
+    return _logged_text(log_progress(_tracked(of), uri, experiment))
+
+
+def export_to_wandb(of: JobStudy, project: str) -> str:
+    """The same as offline runs of W&B."""
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # a command of ours speaks to nobody
+    from trimtuner.integrations.wandb import log_progress
+
+    return f"{_logged_text(log_progress(_tracked(of), project))}; upload them with: wandb sync"
+
+
+def export_to_tensorboard(of: JobStudy, folder: Path) -> str:
+    """The same as events for TensorBoard."""
+    from trimtuner.integrations.tensorboard import log_progress
+
+    look = shlex.join(["tensorboard", "--logdir", str(folder)])
+    return f"{_logged_text(log_progress(_tracked(of), folder))}; look at them with: {look}"
+
+
+def _tracked(of: JobStudy) -> TrackedStudy:
     state = of.state()
-    tracked = TrackedStudy(state.name, of.record.id, state.history, state.recommendation, attempts=state.attempts)
-    logged = log_progress(tracked, uri, experiment)
+    return TrackedStudy(state.name, of.record.id, state.history, state.recommendation, attempts=state.attempts)
+
+
+def _logged_text(logged: Logged) -> str:
     running = f", {logged.running} still running" if logged.running else ""
     return f"{logged.added} trials logged, {logged.known} there already{running}"
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from trimtuner.decisions.stopping import AfterTime, AfterTrials, Stop
 from trimtuner.engines.protocol import Engine, Launch, Machines
 from trimtuner.engines.supervising.files import log_of, open_regular
+from trimtuner.engines.supervising.nodes import as_written
 from trimtuner.errors import InputError
 from trimtuner.jobs.differing import description_of, note, refusal, require_judgeable, ways_on
 from trimtuner.jobs.job import Job, problem_of
@@ -21,6 +22,7 @@ from trimtuner.problem.problem import Problem
 from trimtuner.problem.values import number_in
 from trimtuner.problem.vms import Market
 from trimtuner.records import DefinitionDiffers, RecordsView, StudyView
+from trimtuner.records.facts import TimeCap
 from trimtuner.records.sqlite_files import refuse_lost
 from trimtuner.state import Limits, StudyState
 from trimtuner.study.description import Description
@@ -69,11 +71,21 @@ class JobStudy:
             recipe = recipe.stopping_also(rule)
         return recipe
 
+    @property
+    def time_cap(self) -> TimeCap | None:
+        """A hard cap on the time of machines, where they are paid for in time and not in money."""
+        cloud, seconds, worst = self.job.space.cloud, self.job.budget.seconds, self.problem.trial_limit
+        if cloud is None or not cloud.is_free or seconds is None or worst is None:
+            return None
+        return TimeCap(seconds, worst, cloud.machines_in)
+
     def open_to_run(self) -> tuple[Study, Recorded]:
         """The study, made if need be, to be changed."""
         self.recipe.check(self.problem)
         try:
-            memory = Recorded(self.job.storage, self.job.name, self.description, lambda: earlier_of(self.job))
+            memory = Recorded(
+                self.job.storage, self.job.name, self.description, lambda: earlier_of(self.job), self.time_cap
+            )
         except DefinitionDiffers as error:
             raise InputError(f"{refusal(self.job, error.differences)}\n{ways_on(self.job)}") from None
         recipe = self.recipe.learning_from(memory.record.earlier(), self.job.space)
@@ -122,7 +134,7 @@ class JobStudy:
         differing = self._differences_from(view)
 
         def command_of(config: Mapping[str, Value], fraction: float) -> tuple[str, ...]:
-            return job.run.command_for(config, fraction, history.next_number)
+            return as_written(job.run.command_for(config, fraction, history.next_number))
 
         return replace(
             study.state_in(view),
@@ -178,6 +190,7 @@ class JobStudy:
             self.launch,
             parallel=self.job.engine.parallel,
             retries=self.job.run.retries,
+            repeats=self.job.run.repeats,
             listener=listener,
         )
 
@@ -198,6 +211,7 @@ class JobStudy:
             memory_bytes=self.job.memory_bytes_for(trial.config),
             metrics_file=run.metrics_file_for(trial.number),
             machines=self._machines(trial.config),
+            nodes=run.nodes,
             configuration=trial.config,
             fraction=trial.fraction,
             snapshots=trial.snapshots,
@@ -215,14 +229,14 @@ class JobStudy:
             vcpus=vm.vcpus,
             memory_gib=vm.memory_gib,
             gpus=vm.gpus,
-            helpers=cloud.helpers,
+            helpers=cloud.helpers_of(str(config["vm_type"])),
             price_per_hour=vm.price_on(market),
         )
 
     def _vcpus(self, config: Mapping[str, Value]) -> int | None:
-        """All the workers' vCPUs, so that the size of a cluster matters on one machine too."""
+        """Of the machines that one command has: all the workers', so that their number matters on one machine too."""
         vm = self.job.vm_of(config)
-        count = config.get("vm_count", 1)
+        count = 1 if self.job.run.nodes == "all" else config.get("vm_count", 1)
         return None if vm is None else vm.vcpus * (int(count) if isinstance(count, int) else 1)
 
 

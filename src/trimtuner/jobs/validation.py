@@ -47,6 +47,8 @@ class WorstCase:
 def prices_per_hour(space: Space) -> Floats | None:
     """USD per hour of every choice of machines, where known."""
     if space.cloud is not None:
+        if space.cloud.is_free:
+            return None
         return np.array([space.cloud.price_per_hour(cluster) for cluster in space.cloud.clusters])
     return space.pool().prices_per_hour if space.has_prices else None
 

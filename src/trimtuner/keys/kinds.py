@@ -215,9 +215,9 @@ def list_of(kind: Kind[T], wanted: str, most: int = 1000, empty: str = "", again
     return Kind(read, {"type": "array", "items": kind.schema, **least, "maxItems": most, **once})
 
 
-def one_or_more(kind: Kind[T], wanted: str, empty: str = "", again: str = "") -> Kind[tuple[T, ...]]:
+def one_or_more(kind: Kind[T], wanted: str, most: int = 1000, empty: str = "", again: str = "") -> Kind[tuple[T, ...]]:
     """A list, or the one thing that would be in it."""
-    several = list_of(kind, wanted, empty=empty, again=again)
+    several = list_of(kind, wanted, most, empty, again)
 
     def read(field: Field) -> tuple[T, ...]:
         return (kind.read(field),) if isinstance(field.node, ScalarNode) else several.read(field)

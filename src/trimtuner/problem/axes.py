@@ -190,7 +190,8 @@ class ClusterAxis:
             names = Choice(cloud.vms).columns_of_values()
             types = list(cloud.vms)
             self._columns = np.hstack([self._columns, names[[types.index(c.vm_type) for c in self._clusters]]])
-        self.prices_per_hour = np.array([cloud.price_per_hour(cluster) for cluster in self._clusters])
+        prices = np.array([cloud.price_per_hour(cluster) for cluster in self._clusters])
+        self.prices_per_hour = None if cloud.is_free else prices
         interruptions = np.array([cloud.interruptions_per_hour(cluster) for cluster in self._clusters])
         self.interruptions_per_hour = interruptions if interruptions.any() else None
         self._codes = {cluster: code for code, cluster in enumerate(self._clusters)}

@@ -44,6 +44,8 @@ class Measurement:
     configuration: Mapping[str, Value]
     fraction: float
     metrics: Mapping[str, float]
+    runs: int = 1  # that the metrics are the mean of
+    spread: Mapping[str, float] = field(default_factory=dict)  # standard deviations of these runs
 
 
 @dataclass(frozen=True)

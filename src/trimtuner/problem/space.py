@@ -192,7 +192,7 @@ class Space:
     @property
     def has_prices(self) -> bool:
         """Whether an hour of every configuration has a known price."""
-        return self.cloud is not None or self._listed_prices is not None
+        return (self.cloud is not None and not self.cloud.is_free) or self._listed_prices is not None
 
     @property
     def size(self) -> float:
@@ -222,7 +222,7 @@ class Space:
 
     def price_per_hour(self, configuration: Mapping[str, Value]) -> float | None:
         """USD per hour of the machines of this configuration, where known."""
-        if self._machines is not None:
+        if self._machines is not None and self._machines.prices_per_hour is not None:
             return float(self._machines.prices_per_hour[self._machines.code(configuration)])
         if self._listed_prices is not None:
             return float(self._listed_prices[self._whole_pool.position(configuration)])
@@ -379,7 +379,8 @@ class Space:
     ) -> Pool:
         prices, interruptions = self._listed_prices, None
         if self._machines is not None:
-            prices, interruptions = self._machines.prices_per_hour[machines], self._machines.interruptions_per_hour
+            prices, interruptions = self._machines.prices_per_hour, self._machines.interruptions_per_hour
+            prices = None if prices is None else prices[machines]
             interruptions = None if interruptions is None else interruptions[machines]
         return Pool(rows, prices, configuration, self.key, lasting, interruptions, keys)
 

@@ -14,10 +14,10 @@ from sqlalchemy import ColumnElement, Connection, Row, Table, case, delete, inse
 from trimtuner.errors import InputError
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Outcome, Trial
-from trimtuner.records.codec import configuration_key, decode_trial, encode, encode_trial
+from trimtuner.records.codec import configuration_key, decode_configuration, decode_trial, encode, encode_trial
 from trimtuner.records.database import clock
-from trimtuner.records.errors import NotOpen, OverBudget, RecordError
-from trimtuner.records.facts import EntryKind
+from trimtuner.records.errors import NotOpen, OverBudget, OverTime, RecordError
+from trimtuner.records.facts import EntryKind, TimeCap
 from trimtuner.records.money import Ledger, to_usd
 from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, PLACES, SHOWN, STUDIES, TRIALS
 from trimtuner.records.sidecar import Image, Written
@@ -119,6 +119,21 @@ class Change:
         now = before.until(self.connection, self.study, self._sequence)
         if self.budget is not None and now.spent + now.reserved + wanted > self.budget:
             raise OverBudget(to_usd(self.budget), to_usd(now.spent), to_usd(now.reserved), to_usd(wanted))
+
+    def require_time(self, cap: TimeCap | None, configuration: Mapping[str, Value]) -> None:
+        """Refuse a trial whose worst case does not fit the machine-time that is left."""
+        if cap is None:
+            return
+        joined = ATTEMPTS.join(TRIALS, (TRIALS.c.study == ATTEMPTS.c.study) & (TRIALS.c.number == ATTEMPTS.c.trial))
+        query = select(TRIALS.c.config, ATTEMPTS.c.seconds, ATTEMPTS.c.ended_at).select_from(joined)
+        rows = self.connection.execute(query.where(ATTEMPTS.c.study == self.study))
+        taken = 0.0
+        for row in rows:
+            seconds = cap.worst_seconds if row.ended_at is None else float(row.seconds or 0.0)
+            taken += cap.machines_in(decode_configuration(row.config)) * seconds
+        wanted = cap.machines_in(configuration) * cap.worst_seconds
+        if taken + wanted > cap.seconds:
+            raise OverTime(cap.seconds, taken, wanted)
 
     def require_open(self, number: int, attempt: int) -> Row[tuple[object, ...]]:
         """The row of a trial whose attempt is under way."""

@@ -100,7 +100,10 @@ def encode_recommended(recommended: tuple[Mapping[str, Value], float] | None) ->
 
 def encode_measurements(measurements: Sequence[Measurement]) -> str:
     """Fractions and metrics as text; the configuration is the trial's."""
-    rows = [[measurement.fraction, _plain(measurement.metrics)] for measurement in measurements]
+    rows = [
+        [one.fraction, _plain(one.metrics), *([one.runs, _plain(one.spread)] if one.runs > 1 else [])]
+        for one in measurements
+    ]
     return encode(rows, "the measurements")
 
 
@@ -109,7 +112,7 @@ def decode_measurements(text: str, configuration: Mapping[str, Value]) -> tuple[
     rows = decode(text)
     if not isinstance(rows, list):
         raise RecordError(f"the record holds {text[:60]!r} where measurements were expected; restore a copy")
-    return tuple(Measurement(configuration, fraction, metrics) for fraction, metrics in rows)
+    return tuple(Measurement(configuration, fraction, metrics, *repeated) for fraction, metrics, *repeated in rows)
 
 
 def encode_trial(trial: Trial) -> dict[str, str | float | None]:

@@ -16,7 +16,7 @@ from trimtuner.records import facts
 from trimtuner.records.change import Change
 from trimtuner.records.codec import configuration_key, encode_measurements, plain_place
 from trimtuner.records.database import Database, clock
-from trimtuner.records.facts import Owner
+from trimtuner.records.facts import Owner, TimeCap
 from trimtuner.records.money import charged_nanos, to_nanos, to_usd
 from trimtuner.records.schema import ATTEMPTS, OWNERS, TRIALS
 from trimtuner.records.view import StudyView, next_number, trial_of
@@ -32,7 +32,7 @@ class Record(StudyView):
         super().__init__(reader, row)
         self._writer = writer
 
-    def claim(self, trial: Trial, reserve: float, owner: str) -> bool:
+    def claim(self, trial: Trial, reserve: float, owner: str, cap: TimeCap | None = None) -> bool:
         """Write a trial down with its worst-case cost reserved, before it starts; False: ask again.
 
         It is refused where another trial was added since the history was read (its number is taken), or where its
@@ -50,6 +50,7 @@ class Record(StudyView):
             change.require_definition(self._definition)
             change.require_owner(owner)
             change.require_budget(wanted)
+            change.require_time(cap, trial.config)
             asked = change.log(facts.ASKED, trial.number, {"fraction": trial.fraction, "reserve": reserve})
             change.add_trial(trial, key, owner, asked)
             change.open_attempt(trial.number, 1, wanted)
@@ -65,21 +66,39 @@ class Record(StudyView):
             where = {"handle": handle, "started_at": change.at}
             change.update(ATTEMPTS, {"trial": number, "attempt": attempt}, where)
 
-    def retry(self, number: int, attempt: int, cost: float, seconds: float | None, failed: str, reserve: float) -> int:
+    def waits(self, number: int, attempt: int, why: str) -> None:
+        """The attempt was handed in and has not begun; ``started`` says when it has."""
+        require_text(why, "what it waits for")
+        with self._change() as change:
+            change.require_open(number, attempt)
+            change.log(facts.WAITING, number, {"attempt": attempt, "why": why})
+
+    def retry(
+        self,
+        number: int,
+        attempt: int,
+        cost: float,
+        seconds: float | None,
+        failed: str,
+        reserve: float,
+        cap: TimeCap | None = None,
+    ) -> int:
         """Close an attempt, charged, and open the next with a reserve of its own; its number.
 
-        Where the new reserve does not fit the budget, nothing is changed: the attempt is still there to be finished.
+        Where the new reserve does not fit the budget, or the time, nothing is changed: the attempt is still there to be
+        finished.
         """
         require_text(failed, "the kind of failure")
         charge = to_nanos(cost, f"the cost of trial {number}")
         wanted = to_nanos(reserve, f"the reserve of trial {number}")
         _require_finite(seconds, f"the seconds of trial {number}")
         with self._change() as change:
-            change.require_open(number, attempt)
+            row = change.require_open(number, attempt)
             detail = {"attempt": attempt, "failed": failed, "cost": cost, "seconds": seconds, "reserve": reserve}
             change.log(facts.RETRIED, number, detail)
             change.close_attempt(number, attempt, charge, seconds, failed)
             change.require_budget(wanted)
+            change.require_time(cap, trial_of(row).config)
             change.open_attempt(number, attempt + 1, wanted)
             change.update(TRIALS, {"number": number}, {"attempt": attempt + 1})
         return attempt + 1

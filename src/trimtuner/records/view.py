@@ -25,7 +25,10 @@ from trimtuner.records.facts import (
     FORGOTTEN,
     GROWN,
     LEARNS,
+    RETRIED,
+    STARTED,
     STOP_REQUESTED,
+    WAITING,
     Attempt,
     Entry,
     Event,
@@ -163,6 +166,16 @@ class StudyView:
         query = SHOWN[EVENTS].where(EVENTS.c.study == self._study, EVENTS.c.sequence > after)
         rows = self._read(query.order_by(EVENTS.c.sequence))
         return [Event(r.sequence, r.at, r.kind, r.trial, decode_mapping(r.detail)) for r in rows]
+
+    def waiting(self) -> dict[int, str]:
+        """Trials under way that have not begun, and what each waits for."""
+        kinds = (WAITING, STARTED, RETRIED)
+        query = select(EVENTS.c.trial, EVENTS.c.kind, EVENTS.c.detail).join(
+            TRIALS, (TRIALS.c.study == EVENTS.c.study) & (TRIALS.c.number == EVENTS.c.trial)
+        )
+        of_open = query.where(EVENTS.c.study == self._study, EVENTS.c.kind.in_(kinds), TRIALS.c.told.is_(None))
+        last = {row.trial: row for row in self._read(of_open.order_by(EVENTS.c.sequence))}
+        return {trial: str(decode_mapping(r.detail)["why"]) for trial, r in last.items() if r.kind == WAITING}
 
     def stop_requested(self, since: int) -> bool:
         """Whether somebody asked to stop after that version.

@@ -90,8 +90,8 @@ class Description:
 
     def _goal(self) -> dict[str, object]:
         goal = self.problem.goal
-        wanted: dict[str, object] = {goal.direction: goal.metric}
-        return wanted if goal.against is None else {**wanted, "minimize": goal.against}
+        words = {"maximize": goal.maximized, "minimize": goal.minimized}
+        return {word: metrics for word, metrics in words.items() if metrics is not None}
 
     def _who_searches(self) -> dict[str, object]:
         if isinstance(self.method, Recipe):

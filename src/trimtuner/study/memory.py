@@ -17,6 +17,7 @@ from trimtuner.problem.reports import outcome_of_failure
 from trimtuner.records import NotOpen, OpenTrial, Place, Record, Records, RecordsView
 from trimtuner.records.addresses import place_of
 from trimtuner.records.differences import Comparison
+from trimtuner.records.facts import TimeCap
 from trimtuner.study.description import Description
 from trimtuner.study.owners import HEARTBEAT_SECONDS, alive_owners, this_process
 
@@ -116,7 +117,9 @@ class Recorded:
         name: str,
         description: Description,
         gather: Callable[[], Sequence[Earlier]] = tuple,
+        time_cap: TimeCap | None = None,
     ) -> None:
+        self.time_cap = time_cap
         self.problem = problem = description.problem
         self._storage, records = storage, Records(storage)
 
@@ -144,11 +147,11 @@ class Recorded:
 
     def grown(self, description: Description, added: Sequence[str]) -> Recorded:  # noqa: ARG002  (the record compares)
         """The record says so, and is opened again."""
-        return Recorded(self._storage, self.record.name, description)
+        return Recorded(self._storage, self.record.name, description, time_cap=self.time_cap)
 
     def claim(self, trial: Trial) -> bool:
         """The record refuses a number that is taken, and a configuration under way or done at that fraction."""
-        return self.record.claim(trial, self.reserve_of(trial), self.owner.id)
+        return self.record.claim(trial, self.reserve_of(trial), self.owner.id, self.time_cap)
 
     def reserve_of(self, trial: Trial) -> float:
         """What the trial may cost at worst; nothing where it has no time-out or no price."""

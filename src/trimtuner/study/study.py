@@ -20,7 +20,7 @@ from trimtuner.models.posterior import one_thread
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
-from trimtuner.problem.problem import COST, TIME, Problem, seconds_of_timeout
+from trimtuner.problem.problem import COST, TIME, Minimized, Problem, seconds_of_timeout
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 from trimtuner.problem.space import Space
 from trimtuner.problem.values import is_number, is_whole_number, plain_value
@@ -80,7 +80,7 @@ class Study:
         space: Space,
         *,
         maximize: str | None = None,
-        minimize: str | None = None,
+        minimize: Minimized = None,
         constraints: Iterable[str] = (),
         method: str | Recipe = "trimtuner",
         seed: int = 0,
@@ -309,6 +309,7 @@ class Study:
             now=record.now(),
             runs=len(alive),
             unwatched=frozenset(one.trial.number for one in record.open_trials() if one.owner not in alive),
+            waiting=record.waiting(),
             record=record,
         )
 
@@ -329,7 +330,7 @@ class Study:
     def recommend(self) -> Recommendation:
         """The best configuration as far as is known, with what it is expected to measure and its chances.
 
-        Where one metric is maximized and another minimized: the knee of the front.
+        Where one metric is traded for another: the knee of the front.
         """
         history = self.history
         belief = self.believe(history)
