@@ -19,8 +19,8 @@ _FIRST_RUN = (
 _FAST_PROCESSES = "our processes ask in about 0.1 CPU seconds where theirs took 19 minutes: little is left to save"
 _SAME_TRIALS = (
     "EIc holds the chance to keep the limit on cost, so it asks for nothing dear either: on the same histories (three "
-    "seeds, 78 asks on each job) EIc/USD named the same trial 36 (cnn) and 42 times (rnn), and else one that was 1.3 and "
-    "1.5 times cheaper on average"
+    "seeds, 78 asks on each job) EIc/USD named the same trial 36 (cnn) and 42 times (rnn), and what it named was 1.3 "
+    "and 1.5 times cheaper in all"
 )
 _SHARES = "without a filter trials go to the smallest fractions and cost little each: see below Fig. 4"
 _OWN_TIME = "asking takes us fractions of a CPU second, and took them minutes"
