@@ -200,7 +200,7 @@ def trimtuner_gp(
     recipe = TRIMTUNER_GP_AS_PRINTED if literal else TRIMTUNER_GP
     recipe = recipe.but(filter=_filter_named(filter, beta))
     information = PRINTED_INFORMATION if literal else INFORMATION
-    return recipe if horizon == 0 else recipe.but(acquisition=_lookahead(information, horizon))
+    return recipe if horizon == 0 else recipe.but(acquisition=_lookahead(information, ExpectedCost(), horizon))
 
 
 def trimtuner_dt(
@@ -238,7 +238,7 @@ def fabulinus(beta: float = 0.10, horizon: int = 0, overhead: float = ASK_SECOND
     return fabolas(overhead=overhead, scale=scale).but(
         design=AcrossFractions(share=0.03),
         filter=BestIncumbentToCome(_share("beta", beta), incumbent),
-        acquisition=gain / price if horizon == 0 else _lookahead(gain, horizon, price),
+        acquisition=gain / price if horizon == 0 else _lookahead(gain, price, horizon),
         incumbent=BestSurelyFeasible(0.99),
         tests=WhereTested.BELOW_FULL,
         needs=(single_goal, several_fractions),
@@ -380,7 +380,7 @@ def _filter_named(name: FilterName, beta: float) -> Filter:
     return filters[name]
 
 
-def _lookahead(gain: Acquisition, horizon: int, price: Acquisition = ExpectedCost()) -> Lookahead:  # noqa: B008
+def _lookahead(gain: Acquisition, price: Acquisition, horizon: int) -> Lookahead:
     """Paths of trials of which only the last few decide: from the most promising starts, by gain per price."""
     return Lookahead(
         gain,
@@ -394,7 +394,7 @@ def _lookahead(gain: Acquisition, horizon: int, price: Acquisition = ExpectedCos
 
 
 def _lookahead_of_value(horizon: int) -> Acquisition:
-    value = _lookahead(ValueOfRecommendation(), horizon)
+    value = _lookahead(ValueOfRecommendation(), ExpectedCost(), horizon)
     return ShareAtTargets(value.otherwise(replace(value, gain=InformationAboutBest())))
 
 
