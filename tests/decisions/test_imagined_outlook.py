@@ -41,7 +41,7 @@ from trimtuner.decisions.entropy import (
     InformationAboutBest,
     ValueOfRecommendation,
 )
-from trimtuner.decisions.learning import learn
+from trimtuner.decisions.learning import Way, learn
 from trimtuner.decisions.lookahead import Lookahead
 from trimtuner.decisions.outlook import Outlook, mixed_quadrature
 from trimtuner.models.gaussian_process import GaussianProcess, MostLikely
@@ -97,7 +97,7 @@ def learnt_belief(surrogate):
         for number, (x, fraction, accuracy, seconds) in enumerate(told)
     ]
     problem = problem_of(space, "cost <= 3", "time <= 6s", maximize="accuracy")
-    return learn(problem, space.pool(), history_of(*outcomes), surrogate, seed=0)
+    return learn(problem, space.pool(), history_of(*outcomes), Way(surrogate), seed=0)
 
 
 def answers_at(outlook, candidate, deviation):

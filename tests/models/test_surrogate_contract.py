@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trimtuner.models.forest import OneThreshold, SomeColumns
 from trimtuner.models.gaussian_process import GaussianProcess, MostLikely, Sampled
 from trimtuner.models.kernels import (
     FractionKernel,
@@ -21,7 +22,7 @@ from trimtuner.models.kernels import (
     quadratic_basis,
 )
 from trimtuner.models.posterior import Conditioned
-from trimtuner.models.trees import BaggedTrees
+from trimtuner.models.trees import BaggedTrees, PlainTrees
 
 COLUMNS = 3
 FRACTIONS = (0.05, 0.1, 0.25, 0.5)
@@ -36,7 +37,12 @@ PROCESSES = {
     "averaged-processes": GaussianProcess(_kernels(log_basis, quadratic_basis, linear_basis), MostLikely()),
     "sampled-process": GaussianProcess(_kernels(log_basis), Sampled(count=3, thinning=2)),
 }
-SURROGATES = {**PROCESSES, "trees": BaggedTrees()}
+SURROGATES = {
+    **PROCESSES,
+    "trees": BaggedTrees(),
+    "extra-trees": PlainTrees(OneThreshold(), 64),
+    "random-trees": PlainTrees(SomeColumns(), 5),
+}
 
 every_surrogate = pytest.mark.parametrize("surrogate", SURROGATES.values(), ids=SURROGATES)
 every_process = pytest.mark.parametrize("surrogate", PROCESSES.values(), ids=PROCESSES)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtuner.models.forest import Forest, grow
+from trimtuner.models.forest import Forest, OneThreshold, grow
 from trimtuner.models.kernels import linear_basis, log_basis, quadratic_basis
 from trimtuner.models.posterior import Conditioned
 from trimtuner.models.trees import BaggedTrees
@@ -34,7 +34,7 @@ def _forest(seed, count=15, trees=4, weights=None):
     rows = _rows(seed, count)
     residuals = generator.normal(size=(trees, len(rows)))
     weights = np.ones((trees, len(rows))) if weights is None else weights
-    return grow(rows, residuals, weights, _keys(seed, trees)), rows, residuals
+    return grow(rows, residuals, weights, _keys(seed, trees), OneThreshold()), rows, residuals
 
 
 def _bootstrap_weights(seed, trees, count):
@@ -71,7 +71,7 @@ def test_measurements_that_were_not_drawn_leave_no_trace(seed):
     rows, residuals = _rows(seed, 15), np.random.default_rng([seed, 1]).normal(size=(4, 15))
     corrupted = np.where(weights > 0, residuals, 1e6)
     queries = np.random.default_rng([seed, 3]).random((20, COLUMNS + 1))
-    one, other = (grow(rows, targets, weights, _keys(seed, 4)) for targets in (residuals, corrupted))
+    one, other = (grow(rows, targets, weights, _keys(seed, 4), OneThreshold()) for targets in (residuals, corrupted))
     np.testing.assert_array_equal(one.predict(queries), other.predict(queries))
 
 
@@ -133,7 +133,7 @@ def test_every_node_but_the_roots_is_the_child_of_exactly_one_split(seed):
 def test_a_leaf_holds_the_weighted_mean_of_what_it_cannot_part(seed):
     """One row measured three times, drawn once, twice and not at all: (1·3 + 2·9) / 3 = 7."""
     rows = np.full((3, COLUMNS + 1), 0.5)
-    forest = grow(rows, np.array([[3.0, 9.0, 100.0]]), np.array([[1.0, 2.0, 0.0]]), _keys(seed, 1))
+    forest = grow(rows, np.array([[3.0, 9.0, 100.0]]), np.array([[1.0, 2.0, 0.0]]), _keys(seed, 1), OneThreshold())
     np.testing.assert_allclose(forest.predict(rows), [[7.0, 7.0, 7.0]])
 
 
@@ -144,7 +144,7 @@ def test_no_column_is_preferred_for_its_place():
     """
     trees = 3000
     rows = np.array([[0.0, 0.0, 0.0, 0.1], [1.0, 1.0, 1.0, 0.5]])
-    forest = grow(rows, np.tile([0.3, 0.7], (trees, 1)), np.ones((trees, 2)), _keys(0, trees))
+    forest = grow(rows, np.tile([0.3, 0.7], (trees, 1)), np.ones((trees, 2)), _keys(0, trees), OneThreshold())
     shares = np.bincount(forest.feature[:trees], minlength=4) / trees
     assert np.abs(shares - 0.25).max() < 4.5 * np.sqrt(0.25 * 0.75 / trees)
 
@@ -154,7 +154,7 @@ def test_the_column_that_explains_the_targets_is_split_first():
     generator = np.random.default_rng(0)
     rows = generator.random((40, COLUMNS + 1))
     rows[:, 1] = np.repeat([0.0, 1.0], 20)
-    forest = grow(rows, np.tile(np.repeat([0.0, 5.0], 20), (50, 1)), np.ones((50, 40)), _keys(0, 50))
+    forest = grow(rows, np.tile(np.repeat([0.0, 5.0], 20), (50, 1)), np.ones((50, 40)), _keys(0, 50), OneThreshold())
     assert (forest.feature[:50] == 1).all()
 
 
@@ -163,14 +163,14 @@ def test_the_split_that_explains_the_most_variance_is_taken():
     targets = np.array([2.0, 0.1, 0.1, -0.8, -0.7, -0.7])
     one_apart, three_apart = np.array([1.0, 0, 0, 0, 0, 0]), np.array([1.0, 1, 1, 0, 0, 0])
     rows = np.column_stack([three_apart, one_apart, np.full(6, 0.5)])
-    forest = grow(rows, np.tile(targets, (30, 1)), np.ones((30, 6)), _keys(0, 30))
+    forest = grow(rows, np.tile(targets, (30, 1)), np.ones((30, 6)), _keys(0, 30), OneThreshold())
     assert (forest.feature[:30] == 1).all()
 
 
 def test_the_two_children_of_a_split_draw_thresholds_of_their_own():
     """On the corners of a square both children have the same range left, so only the draws can differ."""
     rows = np.array([[a, b, 0.5] for a in (0.0, 1.0) for b in (0.0, 1.0)])
-    forest = grow(rows, np.tile([1.0, 2.0, 4.0, 8.0], (30, 1)), np.ones((30, 4)), _keys(0, 30))
+    forest = grow(rows, np.tile([1.0, 2.0, 4.0, 8.0], (30, 1)), np.ones((30, 4)), _keys(0, 30), OneThreshold())
     left, right = forest.left[:30], forest.right[:30]
     assert (forest.feature[left] == forest.feature[right]).all()
     assert (forest.threshold[left] != forest.threshold[right]).all()
@@ -180,7 +180,7 @@ def test_values_one_rounding_step_apart_never_leave_a_child_empty():
     """The threshold may round up to the greater value, and would then part nothing from all."""
     rows = np.array([[1.0, 0.5], [np.nextafter(1.0, 2.0), 0.5]])
     residuals = np.tile([0.0, 1.0], (50, 1))
-    forest = grow(rows, residuals, np.ones((50, 2)), _keys(0, 50))
+    forest = grow(rows, residuals, np.ones((50, 2)), _keys(0, 50), OneThreshold())
     parted = forest.feature[:50] >= 0
     np.testing.assert_array_equal(forest.predict(rows)[parted], residuals[parted])
     np.testing.assert_array_equal(forest.predict(rows)[~parted], np.full((int((~parted).sum()), 2), 0.5))

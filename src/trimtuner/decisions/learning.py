@@ -18,6 +18,7 @@ from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.problem.space import Pool, Space
 
 TIME_GROWTH = 0.8  # time ~ fraction^0.8 before any evidence: most jobs have a fixed part, few grow faster than the data
+_OF_TIME = (TIME, COST, BILLED_TIME)
 
 
 class Inheritance:
@@ -56,20 +57,42 @@ class Inheritance:
         return surrogate.fit_likeliest(rows, departures, transform.scale, np.random.default_rng(0))
 
 
+@dataclass(frozen=True)
+class Way:
+    """How a method learns: which model each quantity has, and how it expects the quantity to grow with the data.
+
+    ``quality_growth`` is how much the log odds of a share that should be large (an accuracy) are expected to rise,
+    and the logarithm of a loss to fall, with the logarithm of the data; ``time_growth`` that of time and cost.
+    """
+
+    surrogate: Surrogate
+    time_surrogate: Surrogate | None = None  # None: time and cost are learnt as everything else
+    quality_growth: float = 0.0
+    time_growth: float = TIME_GROWTH
+
+    def surrogate_of(self, name: str) -> Surrogate:
+        """The model of a quantity."""
+        return self.surrogate if self.time_surrogate is None or name not in _OF_TIME else self.time_surrogate
+
+    def usual_growth(self, problem: Problem, name: str, transform: Transform) -> float:
+        """How a quantity grows with the data when nothing is known: a model that has seen one fraction starts there."""
+        if name in _OF_TIME:
+            return self.time_growth
+        if isinstance(transform, Logit):
+            return self.quality_growth
+        is_loss = name == problem.goal.metric and problem.goal.sign < 0
+        return -self.quality_growth if is_loss and isinstance(transform, LogScale) else 0.0
+
+
 def learn(
     problem: Problem,
     pool: Pool,
     history: History,
-    surrogate: Surrogate,
+    way: Way,
     seed: int,
-    quality_growth: float = 0.0,
     earlier: Sequence[Inheritance] = (),
 ) -> Belief:
-    """A model of each quantity the problem speaks of; pending trials are imagined to come out as expected.
-
-    ``quality_growth`` is how much the log odds of a share that should be large (an accuracy) are expected to rise,
-    and the logarithm of a loss to fall, with the logarithm of the data.
-    """
+    """A model of each quantity the problem speaks of; pending trials are imagined to come out as expected."""
     measurements = history.measurements
     if not measurements:
         raise NoAnswer("nothing has been measured yet; run at least one trial and tell its result")
@@ -81,7 +104,7 @@ def learn(
     return Belief(
         problem,
         pool,
-        FittedWhenRead(Lesson(problem, places, values, pending, surrogate, seed, quality_growth, tuple(earlier))),
+        FittedWhenRead(Lesson(problem, places, values, pending, way, seed, tuple(earlier))),
         measurements,
         ChanceOfRunning.from_trials(places.rows, failures.rows),
         frozenset(zip(failures.positions.tolist(), failures.fractions.tolist(), strict=True)),
@@ -90,9 +113,7 @@ def learn(
 
 
 @one_thread
-def expect(
-    problem: Problem, pool: Pool, surrogate: Heir, quality_growth: float, earlier: Sequence[Inheritance]
-) -> Belief | None:
+def expect(problem: Problem, pool: Pool, way: Way, earlier: Sequence[Inheritance]) -> Belief | None:
     """What earlier studies alone let expect, before anything is measured; nothing where they leave a gap."""
     quantities: dict[str, Quantity] = {}
     for name in _names_to_model(problem, pool):
@@ -100,7 +121,10 @@ def expect(
         if not values:
             return None
         transform = _transform_of(problem, name, np.concatenate(values))
-        growth = _usual_growth(problem, name, transform, quality_growth)
+        growth = way.usual_growth(problem, name, transform)
+        surrogate = way.surrogate_of(name)
+        if not isinstance(surrogate, Heir):
+            return None
         said = [one for one in _inherited(earlier, name, transform, growth, surrogate) if one is not None]
         if not said:
             return None
@@ -117,9 +141,8 @@ class Lesson:
     places: Places
     values: Mapping[str, Floats]  # of each quantity, as measured at the places
     pending: Places
-    surrogate: Surrogate
+    way: Way
     seed: int
-    quality_growth: float
     earlier: tuple[Inheritance, ...]
 
     @one_thread
@@ -128,13 +151,14 @@ class Lesson:
         transform = _transform_of(self.problem, name, self.values[name])
         # Seeded without the step: a refit must change the belief because of evidence, not by other draws.
         generator = np.random.default_rng([self.seed, list(self.values).index(name)])
-        growth = _usual_growth(self.problem, name, transform, self.quality_growth)
+        growth = self.way.usual_growth(self.problem, name, transform)
+        surrogate = self.way.surrogate_of(name)
         rows, targets = self.places.rows, transform.forward(self.values[name]) - growth * np.log(self.places.fractions)
-        heir = self.surrogate if isinstance(self.surrogate, Heir) else None
+        heir = surrogate if isinstance(surrogate, Heir) else None
         inherited = [] if heir is None else _inherited(self.earlier, name, transform, growth, heir)
         said = [one for one in inherited if one is not None]
         posterior = (
-            self.surrogate.fit(rows, targets, transform.scale, generator)
+            surrogate.fit(rows, targets, transform.scale, generator)
             if heir is None or not said
             else heir.fit_on(said, rows, targets, transform.scale, generator)
         )
@@ -174,16 +198,6 @@ def _inherited(
     return [one.of(metric, transform, growth, surrogate) for one in earlier]
 
 
-def _usual_growth(problem: Problem, name: str, transform: Transform, quality_growth: float) -> float:
-    """How a quantity grows with the data when nothing is known: a model that has seen one fraction starts there."""
-    if name in (TIME, COST, BILLED_TIME):
-        return TIME_GROWTH
-    if isinstance(transform, Logit):
-        return quality_growth
-    is_loss = name == problem.goal.metric and problem.goal.sign < 0
-    return -quality_growth if is_loss and isinstance(transform, LogScale) else 0.0
-
-
 def _transform_of(problem: Problem, name: str, values: Floats) -> Transform:
     limiting = [constraint for constraint in problem.constraints if constraint.metric == name]
     is_wanted_large = (
@@ -191,7 +205,7 @@ def _transform_of(problem: Problem, name: str, values: Floats) -> Transform:
     )
     return transform_for(
         np.concatenate([values, [constraint.limit for constraint in limiting]]),
-        is_positive=name in (TIME, COST, BILLED_TIME),
+        is_positive=name in _OF_TIME,
         more_is_better=is_wanted_large,
     )
 
