@@ -181,7 +181,7 @@ def _key_cell(prefix: tuple[str, ...], name: str, schema: Schema) -> str:
 
 
 def _has_own_section(name: str, schema: Schema) -> bool:
-    return _inner_mapping(schema) is not None or name == "options"
+    return _inner_mapping(schema) is not None or (name == "options" and schema.get("type") != "array")
 
 
 def _inner_mapping(schema: Schema) -> Schema | None:

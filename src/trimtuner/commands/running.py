@@ -184,8 +184,9 @@ def _work(state: StudyState, driver: Driver) -> list[str]:
     lines = ["-" * 60, money_bar(spend(state), signs())]
     lines += timeline_lines(timeline(state), signs(), _BARS_IN_FOOT)
     return lines + [
-        f"running trial {trial.number}: {brief(trial)}, for {seconds(time.time() - since)}"
-        for trial, since in driver.running
+        f"{'waiting' if waiting else 'running'} trial {trial.number}: {brief(trial)}, "
+        f"{f'{waiting}, ' if waiting else ''}for {seconds(time.time() - since)}"
+        for trial, since, waiting in driver.running
     ]
 
 

@@ -11,7 +11,16 @@ from trimtuner.arrays import Floats
 from trimtuner.decisions.belief import BILLED_TIME, Belief, ChanceOfRunning, Places, Quantity
 from trimtuner.errors import NoAnswer
 from trimtuner.models.inherited import Heir, Inherited, Legacy, weight_of
-from trimtuner.models.posterior import Logit, LogScale, Mixture, Surrogate, Transform, one_thread, transform_for
+from trimtuner.models.posterior import (
+    KnownNoise,
+    Logit,
+    LogScale,
+    Mixture,
+    Surrogate,
+    Transform,
+    one_thread,
+    transform_for,
+)
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import History, Measurement
 from trimtuner.problem.problem import COST, TIME, Problem
@@ -100,11 +109,12 @@ def learn(
     values = _values_to_model(problem, places, measurements)
     pending = Places.listed(pool, [(trial.config, trial.fraction) for trial in history.pending])
     failures = Places.listed(pool, [(o.trial.config, o.trial.fraction) for o in history.failures])
+    repeated = tuple(one for one in measurements if one.runs > 1)
     knows_money = pool.prices_per_hour is not None or COST in values
     return Belief(
         problem,
         pool,
-        FittedWhenRead(Lesson(problem, places, values, pending, way, seed, tuple(earlier))),
+        FittedWhenRead(Lesson(problem, places, values, pending, way, seed, tuple(earlier), repeated)),
         measurements,
         ChanceOfRunning.from_trials(places.rows, failures.rows),
         frozenset(zip(failures.positions.tolist(), failures.fractions.tolist(), strict=True)),
@@ -144,6 +154,7 @@ class Lesson:
     way: Way
     seed: int
     earlier: tuple[Inheritance, ...]
+    repeated: tuple[Measurement, ...] = ()  # those that are the mean of several runs
 
     @one_thread
     def fit(self, name: str) -> Quantity:
@@ -157,15 +168,36 @@ class Lesson:
         heir = surrogate if isinstance(surrogate, Heir) else None
         inherited = [] if heir is None else _inherited(self.earlier, name, transform, growth, heir)
         said = [one for one in inherited if one is not None]
+        noise = noise_of_repeats(self.repeated, name, transform)
         posterior = (
             surrogate.fit(rows, targets, transform.scale, generator)
-            if heir is None or not said
-            else heir.fit_on(said, rows, targets, transform.scale, generator)
+            if heir is None or not (said or noise)
+            else heir.fit_on(said, rows, targets, transform.scale, generator, noise)
         )
         weights = tuple(0.0 if one is None else weight_of(posterior, one) for one in inherited)
         if len(self.pending):
             posterior = posterior.condition(self.pending.rows, posterior.predict(self.pending.rows).mean)
         return Quantity(transform, posterior, growth, weights)
+
+
+def noise_of_repeats(repeated: Sequence[Measurement], name: str, transform: Transform) -> KnownNoise | None:
+    """How far measurements of a quantity lie from the truth, by the spread of runs that were repeated; None without.
+
+    Pooled over all trials: three runs tell a deviation to within half of it, twenty trials of three to a tenth.
+    """
+    metric = TIME if name in (BILLED_TIME, COST) else name
+    told = [(one.metrics[metric], one.spread[metric], one.runs) for one in repeated if metric in one.spread]
+    if not told:
+        return None
+    values, deviations, runs = (np.array(column, dtype=float) for column in zip(*told, strict=True))
+    step = 1e-4 * np.maximum(np.abs(values), 1e-9)
+    slopes = (transform.forward(values + step) - transform.forward(values - step)) / (2.0 * step)
+    variances, freedom = (slopes * deviations) ** 2, runs - 1.0
+    is_usable = np.isfinite(variances)
+    if not is_usable.any():
+        return None
+    pooled = np.average((variances / runs)[is_usable], weights=freedom[is_usable])
+    return KnownNoise(float(np.sqrt(pooled)), int(freedom[is_usable].sum()))
 
 
 class FittedWhenRead(Mapping[str, Quantity]):

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from trimtuner.errors import InputError, cut, nearest
 from trimtuner.keys.faults import Fault, Faults
-from trimtuner.problem.expressions import Value
+from trimtuner.problem.expressions import Scalar, Value
 
 _LONGEST_TEXT = 100_000  # characters; one argument of a Linux command holds little more
 _LONGEST_SHOWN = 60
@@ -46,7 +46,7 @@ class ScalarNode:
 
     line: int
     text: str
-    value: Value | None
+    value: Scalar
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Field:
         return self.faults.path.parent
 
     @property
-    def value(self) -> Value | None:
+    def value(self) -> Scalar:
         """What YAML takes a single value for; None where it is empty, a list or a mapping."""
         return self.node.value if isinstance(self.node, ScalarNode) else None
 
@@ -112,7 +112,18 @@ class Field:
         except InputError as error:
             raise self.fault(str(error)) from None
 
-    def scalar(self) -> Value:
+    def any_value(self) -> Value:
+        """What a parameter may be: a number, a text, true/false, null or a list of these."""
+        if isinstance(self.node, ListNode):
+            return tuple(item._scalar_or_null() for item in self.items(""))
+        return self._scalar_or_null()
+
+    def _scalar_or_null(self) -> Scalar:
+        # An empty item is rather a slip than a value.
+        is_null = isinstance(self.node, ScalarNode) and self.node.value is None and self.node.text != ""
+        return None if is_null else self.scalar()
+
+    def scalar(self) -> Scalar:
         """A number, a text or true/false."""
         value = self.value
         if value is None:

@@ -46,7 +46,7 @@ def with_usual_scale(choice: Choice) -> Choice:
     """In logs where its numbers span orders; other numbers, and names, as they are."""
     if choice.scale is None:
         return choice
-    low, high = min(map(float, choice.values)), max(map(float, choice.values))
+    low, high = min(choice.numbers), max(choice.numbers)
     return Choice(choice.values, scale="log") if low > 0 and high / low >= _LOG_FROM_RATIO else choice
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from trimtuner.errors import InputError, cut, nearest
@@ -12,7 +13,7 @@ from trimtuner.problem.parameters import Choice, Parameter
 from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.problem.reports import measurement_of
 from trimtuner.problem.space import Space
-from trimtuner.problem.values import is_number
+from trimtuner.problem.values import is_number, plain_value
 
 FRACTION = "fraction"
 _OWN = "metric."  # before the name of a metric that a parameter has as well
@@ -24,7 +25,7 @@ def columns_of(problem: Problem) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*problem.space.names, FRACTION, *problem.reported_metrics, COST, TIME)))
 
 
-def row_of_measurement(measurement: Measurement) -> dict[str, object]:
+def row_of_measurement(measurement: Measurement) -> dict[str, Value]:
     """The measurement as ``measurement_of_row`` takes it."""
     taken = {*measurement.configuration, FRACTION}
     metrics = {f"{_OWN}{name}" if name in taken else name: value for name, value in measurement.metrics.items()}
@@ -73,11 +74,11 @@ def _configuration(row: Mapping[str, object], space: Space) -> Configuration:
     """What the row chooses; an empty cell is no value, unless it is one that is offered where it stands."""
     config: Configuration = {}
     for name in space.names:
-        if name not in row or row[name] is None:
+        if name not in row:
             continue
         value, parameter = _value(row[name], name, space), space.parameters.get(name)
-        is_offered = isinstance(parameter, Choice) and "" in parameter.values and not _is_idle(parameter, config)
-        if value != "" or is_offered:
+        is_offered = isinstance(parameter, Choice) and value in parameter.values and not _is_idle(parameter, config)
+        if value not in ("", None) or is_offered:
             config[name] = value
     return config
 
@@ -87,6 +88,18 @@ def _is_idle(parameter: Parameter, config: Configuration) -> bool:
         return parameter.when is not None and not parameter.when.holds(config)
     except InputError:  # of values that are not offered, which the check of the configuration names
         return False
+
+
+def _listed_as_json(text: str, choice: Choice) -> tuple[Value] | None:
+    """The tuple, or None, that is offered and written so."""
+    try:
+        value = json.loads(text, parse_int=float)  # as they are told apart: 16 is 16.0
+        listed = tuple(value) if isinstance(value, list) else value
+        position = choice.position(plain_value(listed))
+    except (ValueError, RecursionError, InputError):
+        return None
+    found = choice.values[position]
+    return (found,) if found is None or isinstance(found, tuple) else None
 
 
 def _number(name: str, value: object) -> float:
@@ -105,11 +118,15 @@ def _as_number(value: object) -> float | None:
 
 
 def _value(value: object, name: str, space: Space) -> Value:
-    if isinstance(value, bool | int | float):
+    if value is None or isinstance(value, bool | int | float):
         return value
+    if isinstance(value, list):
+        return plain_value(value)
     text, parameter = str(value), space.parameters.get(name)
     if isinstance(parameter, Choice) and text in parameter.values:
         return text  # a name that looks like a number, or like true, is a name there
+    if isinstance(parameter, Choice) and (found := _listed_as_json(text, parameter)) is not None:
+        return found[0]
     for kind in (int, float):
         try:
             return kind(text)

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from trimtuner.errors import cut
+from trimtuner.problem.expressions import Value
 from trimtuner.problem.values import is_number
 
 _MOST_DIFFERENCES = 12
 _DIGESTS = {"space": "the values, machines or prices differ (of these, only a digest is kept)"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How a study differs from what a record has, a line each; if not at all, what it adds to that.
+
+    ``complete`` makes an old configuration one of the study with what is added.
+    """
+
+    differences: tuple[str, ...]
+    additions: tuple[str, ...] = ()
+    complete: Callable[[Mapping[str, Value]], dict[str, Value]] = dict
 
 
 def differences(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:

@@ -7,12 +7,15 @@ is where they differ.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Generic, Protocol, TypeVar
 
 from trimtuner.errors import SearchOver
 from trimtuner.problem.history import Trial
 
 Ended = TypeVar("Ended")
+
+_ENOUGH = "as many trials were asked as were wanted"
 
 
 class Runner(Protocol[Ended]):
@@ -43,6 +46,38 @@ def rounds(runner: Runner[Ended]) -> Iterator[list[Ended]]:
                 raise
 
 
+class InThreads(Generic[Ended]):
+    """Runs up to so many trials, some of them side by side in the threads of a pool."""
+
+    def __init__(
+        self, ask: Callable[[], Trial], run: Callable[[Trial], Ended], most: int, pool: ThreadPoolExecutor, places: int
+    ) -> None:
+        self._ask, self._run, self._left, self._pool, self._places = ask, run, most, pool, places
+        self._running: set[Future[Ended]] = set()
+
+    def collect(self) -> list[Ended]:
+        """What ended first of all that runs, waited for."""
+        ended, self._running = wait(self._running, return_when=FIRST_COMPLETED)
+        return [one.result() for one in ended]
+
+    def next_trial(self) -> Trial | None:
+        """Where a thread is free."""
+        if len(self._running) == self._places:
+            return None
+        if self._left == 0:
+            raise SearchOver(_ENOUGH)
+        self._left -= 1
+        return self._ask()
+
+    def start(self, trial: Trial) -> None:
+        """In a thread of its own."""
+        self._running.add(self._pool.submit(self._run, trial))
+
+    def is_done(self) -> bool:
+        """Whether no thread is at work."""
+        return not self._running
+
+
 class InTurn(Generic[Ended]):
     """Runs up to so many trials one after the other, in the thread that goes round the loop."""
 
@@ -60,7 +95,7 @@ class InTurn(Generic[Ended]):
         if not self.is_done():
             return None
         if self._left == 0:
-            raise SearchOver("as many trials were asked as were wanted")
+            raise SearchOver(_ENOUGH)
         self._left -= 1
         return self._ask()
 
