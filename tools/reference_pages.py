@@ -259,6 +259,7 @@ _KINDS = {
     "boolean": ("`true`", "`false`"),
     "array": ("list",),
     "object": ("mapping",),
+    "null": ("`null`",),
 }
 
 
