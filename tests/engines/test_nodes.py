@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from test_engine_conformance import SECRET, Bench, benches, is_alive
 from under_test import RUNNING_COMMANDS, parameters
 
 from trimtuner.engines import protocol
-from trimtuner.engines.protocol import OF_NODES, Launch, Machines, later
+from trimtuner.engines.protocol import CHECKPOINT, OF_NODES, Launch, Machines, later
 from trimtuner.engines.supervising import files
 from waiting import wait_until
 
@@ -157,3 +158,36 @@ def test_nodes_survive_a_killed_driver_and_are_adopted_by_another(spread: Bench)
     assert len(state.reports) == 4
     assert len(spread.pids()) == WORLD - 1
     wait_until(lambda: not any(is_alive(pid) for pid in spread.pids()))
+
+
+def is_kept(launch: Launch, count: int) -> bool:
+    """Whether what the command keeps is where a retry will find it."""
+    folder = launch.folder / "1-checkpoint"
+    if (folder / "begun").exists():
+        return (folder / "begun").read_text() == str(count)
+    parcel = folder.with_name(f"{folder.name}.tar.gz")
+    if not parcel.exists():
+        return False
+    with tarfile.open(parcel) as archive:
+        return "begun" in archive.getnames() and archive.extractfile("begun").read() == str(count).encode()  # type: ignore[union-attr]
+
+
+def test_a_retry_gets_back_what_the_attempts_before_it_kept(spread: Bench) -> None:
+    launch = spread.launch("go_on", later(CHECKPOINT))
+    for attempt in (1, 2):
+        handle = spread.start(replace(launch, attempt=attempt))
+        wait_until(lambda attempt=attempt: is_kept(launch, attempt))
+        spread.engine.stop(handle)
+    state = spread.run(replace(launch, attempt=3))
+    assert state.end is not None
+    assert state.end.kind is None, state.end
+    assert [report.metrics["accuracy"] for report in state.reports] == [3]
+    assert spread.notes() == ["begun 1 True", "begun 2 True", "begun 3 True"]
+
+
+def test_another_trial_has_a_folder_of_its_own(widely_spread: Bench) -> None:
+    for trial in (1, 2):
+        handle = widely_spread.start(widely_spread.launch("go_on", later(CHECKPOINT), trial=trial))
+        wait_until(lambda trial=trial: len(widely_spread.notes()) == trial)
+        widely_spread.engine.stop(handle)
+    assert widely_spread.notes() == ["begun 1 True"] * 2

@@ -41,12 +41,22 @@ def held() -> HeldAttempt:
         metrics_file=None,
         starts_on="head",
         nodes=[head_alone()],
+        repeat=1,
         checkpoint=None,
     )
     secrets = {"KEY": "secret"}
     demands = [{"CPU": 1.0}]
     order = AttemptOrder(
-        trial=1, attempt=1, record=record, added=secrets, demands=demands, workers=1, parcel=None, wait=1.0
+        trial=1,
+        attempt=1,
+        record=record,
+        added=secrets,
+        demands=demands,
+        workers=1,
+        ranks=1,
+        port=20000,
+        parcel=None,
+        wait=1.0,
     )
     return HeldAttempt.of("s", order)
 

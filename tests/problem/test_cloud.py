@@ -70,6 +70,14 @@ def test_helpers_of_one_type_are_each_paid_for():
     assert cloud.price_per_hour(Cluster("small", 1, "on_demand")) == pytest.approx(0.023 + 2 * 0.3712 + 0.023)
 
 
+def test_a_helper_may_be_one_more_of_the_type_that_the_workers_have():
+    cloud = tt.Cloud({"small": SMALL, "large": LARGE}, vm_count=2, helpers=["vm_type", "small"])
+    assert cloud.helpers_of("large") == ("large", "small")
+    assert cloud.price_per_hour(Cluster("large", 2, "on_demand")) == pytest.approx(3 * 0.3712 + 0.023)
+    assert cloud.price_per_hour(Cluster("small", 2, "on_demand")) == pytest.approx(4 * 0.023)
+    assert cloud.rented_types == ("small", "large")
+
+
 def test_a_helper_need_not_be_offered_as_a_worker():
     cloud = tt.Cloud(catalog="aws", vm_types=["t2.small"], helpers=["t2.2xlarge"])
     assert [cluster.vm_type for cluster in cloud.clusters] == ["t2.small"]

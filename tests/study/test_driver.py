@@ -275,7 +275,8 @@ def test_nothing_is_started_while_there_is_trouble(tmp_path, monkeypatch):
     monkeypatch.setattr(driver_module, "_PAUSE_IN_TROUBLE", 0.01)
     one = bench(tmp_path, good, trials=4)
     one.driver._parallel = 2
-    one.driver._fill()
+    while (trial := one.driver.next_trial()) is not None:
+        one.driver.start(trial)
     one.engine.troubles = 7
     one.driver.run()
     kinds = [what.kind for what in one.happened]

@@ -18,6 +18,7 @@ from trimtuner.errors import TrimTunerError
 
 if TYPE_CHECKING:
     from trimtuner.engines.checks import Check, Workload
+    from trimtuner.problem.expressions import Value
 
 # Kinds of failure that an engine tells apart. What the metrics are worth is not its business.
 EXIT = "exit"  # the command ended with a code other than 0
@@ -35,6 +36,7 @@ ENDED_WITHIN_SECONDS = 7.0  # of its limit, a command that ran into it is ended 
 # What is known only where a command starts. Each stands in its words between two NULs, which no word can hold itself.
 OF_NODES = ("node_rank", "node_role", "world_size", "master_address", "master_port")
 CHECKPOINT = "checkpoint"
+REPEAT = "repeat"
 
 
 class EngineTrouble(TrimTunerError, RuntimeError):  # noqa: N818  (named by what the caller learns)
@@ -73,7 +75,8 @@ class Launch:
     metrics_file: str | None = None  # JSON lines, in the working directory; None: ``::metric`` lines of the output
     machines: Machines | None = None
     nodes: Literal["head", "all"] = "head"  # of the machines, on which the command starts
-    configuration: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # what is tested, and
+    repeat: int = 1  # which of the runs that the trial is the mean of
+    configuration: Mapping[str, Value] = field(default_factory=dict)  # what is tested, and
     fraction: float = 1.0  # at which share of the data, reporting which smaller ones on the way: for engines that
     snapshots: tuple[float, ...] = ()  # play a job instead of running it
     may_have_run: bool = False  # a driver that is gone may have started it, and not come to write that down
@@ -85,6 +88,11 @@ class Launch:
         if self.nodes == "head" or self.machines is None:
             return 1
         return self.machines.count + len(self.machines.helpers)
+
+    @property
+    def keeps_checkpoint(self) -> bool:
+        """Whether the command asks for a folder that survives: then a retry goes on where the last attempt came to."""
+        return any(later(CHECKPOINT) in word for word in self.command)
 
 
 def later(name: str) -> str:

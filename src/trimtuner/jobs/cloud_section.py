@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from trimtuner.errors import nearest
@@ -30,7 +30,7 @@ from trimtuner.problem.catalog import (
     provider_named,
     vms_of,
 )
-from trimtuner.problem.cloud import Cloud
+from trimtuner.problem.cloud import OF_WORKERS_TYPE, Cloud
 from trimtuner.problem.vms import MARKETS, VM, Market, Spot
 
 PRICE = kinds.number("a price in USD per hour", above=LEAST_AMOUNT, most=MOST_PRICE)
@@ -234,9 +234,9 @@ class CloudKeys:
     helpers: tuple[str, ...] = key(
         kinds.one_or_more(_TYPE, _TYPES, empty="the list is empty"),
         "Machines that are rented beside the workers for every trial, on demand, and are part of its price; one or a "
-        "list. A type may be named more than once.",
+        "list. A type may be named more than once; `vm_type` is one more of the type that the workers have.",
         default=(),
-        examples=[["t2.2xlarge"]],
+        examples=[["t2.2xlarge"], ["vm_type"]],
     )
 
 
@@ -249,8 +249,8 @@ def _cloud(field: Field) -> Cloud:
         _check_sources(section, found)
     known = {name: found.spot.filled_into(vm) for name, vm in {**_of_catalog(section, found), **found.vms}.items()}
     with field.faults.all_or_none():
-        for name in ("vm_type", "helpers"):
-            _check_known(section, name, known)
+        _check_known(section, "vm_type", known)
+        _check_known(section, "helpers", (*known, OF_WORKERS_TYPE))
     types = tuple(known) if found.vm_type is None else found.vm_type
     _check_size(field, len(types) * len(found.vm_count.values) * len(found.market))
     _check_spot(section, found.market, {name: known[name] for name in types})
@@ -295,7 +295,7 @@ def _listings(field: Field, name: str) -> tuple[Listing, ...]:
         return listings_of_file(path)
 
 
-def _check_known(section: Field, key: str, known: Mapping[str, VM]) -> None:
+def _check_known(section: Field, key: str, known: Collection[str]) -> None:
     for item in section.field(key).one_or_more(_TYPES) if key in section else ():
         name = item.text("the name of a VM type")
         if name not in known:
@@ -327,14 +327,19 @@ def _rule_of_provider(provider: str) -> Schema:
     words = [word for word in _CATALOGS if provider_named(word) == provider]
     regions = sorted({listing.quote.region for listing in built_in_listings(provider)})
     known: Schema = {"$ref": f"#/$defs/{provider}_vm_type"}
-    types: Schema = {"anyOf": [known, {"type": "array", "items": known}]}
+    helper: Schema = {"anyOf": [known, {"const": OF_WORKERS_TYPE}]}
+    types, helpers = _one_or_more(known), _one_or_more(helper)
     return kinds.where(
         _built_in(*words),
         {
             "properties": {"region": {"enum": [*regions]}},
-            **kinds.where(kinds.has("vms"), {}, {"properties": {"vm_type": types, "helpers": types}}),
+            **kinds.where(kinds.has("vms"), {}, {"properties": {"vm_type": types, "helpers": helpers}}),
         },
     )
+
+
+def _one_or_more(known: Schema) -> Schema:
+    return {"anyOf": [known, {"type": "array", "items": known}]}
 
 
 def rules_of_catalogs() -> Schema:

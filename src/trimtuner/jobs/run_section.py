@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias
 
-from trimtuner.engines.protocol import CHECKPOINT, OF_NODES, later
+from trimtuner.engines.protocol import CHECKPOINT, OF_NODES, REPEAT, later
 from trimtuner.errors import InputError
-from trimtuner.jobs.commands import Word, written
+from trimtuner.jobs.commands import Word
 from trimtuner.jobs.space_section import RUN_PLACEHOLDERS, Offer
 from trimtuner.keys import kinds
 from trimtuner.keys.declared import key, optional, required, section
@@ -22,6 +22,7 @@ from trimtuner.keys.kinds import Kind
 from trimtuner.keys.quantities import DURATION, MEMORY
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Value
+from trimtuner.problem.values import written
 
 Memory: TypeAlias = int | Literal["vm"]  # bytes, or that of the VM type
 
@@ -162,9 +163,9 @@ class TrialCommand:
         Kind(_command, _WORDS.schema),
         "The program and its words, as a list; no shell reads it. Braces hold what was chosen: any parameter, "
         "`{fraction}`, `{trial}`, `{snapshots}`, and with a cloud `{vm_type}`, `{vm_count}`, `{market}`, `{vcpus}`, "
-        "`{memory_gib}` and `{gpus}`; `{checkpoint}` is a folder that a retry gets back, and with `nodes: all` there "
-        "are `{node_rank}`, `{node_role}`, `{world_size}`, `{master_address}` and `{master_port}`. Write `{{` and `}}` "
-        "for braces themselves.",
+        "`{memory_gib}` and `{gpus}`; `{repeat}` counts the runs of a trial from 1, `{checkpoint}` is a folder that a "
+        "retry gets back, and with `nodes: all` there are `{node_rank}`, `{node_role}`, `{world_size}`, "
+        "`{master_address}` and `{master_port}`. Write `{{` and `}}` for braces themselves.",
         write=f"command: {_COMMAND}",
         examples=[["python", "train.py", "--lr={learning_rate}", "--fraction={fraction}"]],
     )
@@ -211,6 +212,13 @@ class TrialCommand:
         default={"preempted": Retries.preempted},
         examples=[{"preempted": 5, "oom": 1}],
     )
+    repeats: int = key(
+        kinds.whole_number("a count of runs", 1, 100),
+        "How many runs a trial is the mean of. Their spread is recorded and taken for the noise of a measurement; all "
+        "of them are charged. A run that fails fails the trial.",
+        default=1,
+        examples=[3],
+    )
     metrics_file: str | None = key(  # in the working directory; may hold {trial}; None: ``::metric`` lines
         kinds.word_or("stdout", None, _METRICS_FILE),
         "Where the command reports: `stdout`, or a file.",
@@ -225,7 +233,7 @@ class TrialCommand:
     ) -> tuple[str, ...]:
         """The words to run. A word with a placeholder that has no value (an inactive parameter) is left out."""
         values = {**self.machine_facts.get(str(config.get("vm_type")), {}), **config}
-        texts = {name: later(name) for name in (*OF_NODES, CHECKPOINT)}
+        texts = {name: later(name) for name in (*OF_NODES, CHECKPOINT, REPEAT)}
         texts |= {name: written(value) for name, value in values.items()}  # a parameter may have the name of another
         texts |= {"fraction": written(fraction), "trial": written(trial)}
         if snapshots:
@@ -257,8 +265,8 @@ def check_run(found: Field, run: TrialCommand | None, offer: Offer) -> None:
     secrets = () if run is None else run.secrets
     if "command" in found and isinstance(found.field("command").node, ListNode):
         with found.faults.collecting(found.line_of("command")):
-            later_known = (*OF_NODES, CHECKPOINT) if run is None or run.nodes == "all" else (CHECKPOINT,)
-            _check_words(found.field("command").items(_COMMAND), offer, secrets, later_known)
+            of_nodes = OF_NODES if run is None or run.nodes == "all" else ()
+            _check_words(found.field("command").items(_COMMAND), offer, secrets, (*of_nodes, CHECKPOINT, REPEAT))
     for name in () if run is None else sorted(run.environment.keys() & set(secrets)):
         line = found.field("environment").line_of(name)
         found.faults.add(line, f"{name} is among the secrets; leave it out here, so that its value stands in no file")

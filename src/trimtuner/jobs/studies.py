@@ -17,8 +17,9 @@ from trimtuner.jobs.job import Job, problem_of
 from trimtuner.jobs.learning import earlier_of
 from trimtuner.jobs.load import load_job
 from trimtuner.problem.expressions import Value
-from trimtuner.problem.history import Trial
+from trimtuner.problem.history import History, Trial
 from trimtuner.problem.problem import Problem
+from trimtuner.problem.values import number_in
 from trimtuner.problem.vms import Market
 from trimtuner.records import DefinitionDiffers, RecordsView, StudyView
 from trimtuner.records.facts import TimeCap
@@ -98,7 +99,7 @@ class JobStudy:
             raise InputError(f"there is no record {self.job.storage} yet; start the study with: {start}")
         view = RecordsView(self.job.storage).open(self.job.name)
         memory = InMemory()
-        memory.replace(view.history())
+        memory.replace(self._history_in(view))
         recipe = self.recipe.learning_from(view.earlier(), self.job.space)
         return Study.of(self.description, recipe, memory, self.job.name), view
 
@@ -119,7 +120,7 @@ class JobStudy:
     def state(self) -> StudyState:
         """The study as it stands now; what was read before is not read again."""
         study, view = self._opened
-        study.history = view.history()
+        study.history = self._history_in(view)
         return self.state_of(study, view)
 
     def judged_state(self) -> StudyState:
@@ -148,6 +149,11 @@ class JobStudy:
 
     def _differences_from(self, view: StudyView) -> tuple[str, ...]:
         return self.description.differences_from(view.definition)
+
+    def _history_in(self, view: StudyView) -> History:
+        """What the record tells, in words of the job file where that adds to the space and was not run yet."""
+        found, history = self.description.compared_with(view.definition), view.history()
+        return history.with_configurations(found.complete) if found.additions else history
 
     def runs(self) -> int:
         """How many processes run it now."""
@@ -184,6 +190,7 @@ class JobStudy:
             self.launch,
             parallel=self.job.engine.parallel,
             retries=self.job.run.retries,
+            repeats=self.job.run.repeats,
             listener=listener,
         )
 
@@ -217,12 +224,12 @@ class JobStudy:
         market: Market = "spot" if config.get("market", cloud.markets[0]) == "spot" else "on_demand"
         return Machines(
             vm_type=str(config["vm_type"]),
-            count=int(config["vm_count"]),
+            count=int(number_in(config["vm_count"])),
             market=market,
             vcpus=vm.vcpus,
             memory_gib=vm.memory_gib,
             gpus=vm.gpus,
-            helpers=cloud.helpers,
+            helpers=cloud.helpers_of(str(config["vm_type"])),
             price_per_hour=vm.price_on(market),
         )
 

@@ -15,7 +15,7 @@ from trimtuner.jobs.checks import errors_of, warnings_of
 from trimtuner.jobs.differing import differences_from_record, refusal, ways_on
 from trimtuner.jobs.job import Job
 from trimtuner.keys.faults import one_printable_line
-from trimtuner.keys.kinds import Json
+from trimtuner.keys.kinds import Json, as_json
 from trimtuner.keys.quantities import duration_text
 from trimtuner.problem.space import Space
 
@@ -102,7 +102,7 @@ def validation(job: Job, environment: Mapping[str, str] | None = None) -> dict[s
         "worst_case": None if worst is None else {"cheapest_usd": worst.cheapest, "dearest_usd": worst.dearest},
         "timeout_seconds": job.run.timeout,
         "budget": _budget(job, worst),
-        "search": {"method": job.search.method, "options": {**job.search.options}, "seed": job.search.seed},
+        "search": {"method": job.search.method, "options": as_json(job.search.options), "seed": job.search.seed},
         "engine": {"type": job.engine.type, "parallel": job.engine.parallel},
         "command": [*job.run.command],
         "working_directory": str(job.run.working_directory),

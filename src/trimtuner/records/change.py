@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sqlalchemy import ColumnElement, Connection, Row, Table, case, delete, insert, select, update
 
 from trimtuner.errors import InputError
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Outcome, Trial
-from trimtuner.records.codec import configuration_key, decode_configuration, encode, encode_trial
+from trimtuner.records.codec import configuration_key, decode_configuration, decode_trial, encode, encode_trial
 from trimtuner.records.database import clock
 from trimtuner.records.errors import NotOpen, OverBudget, OverTime, RecordError
 from trimtuner.records.facts import EntryKind, TimeCap
@@ -49,6 +49,7 @@ class Change:
         self._sequence: int = row.version
         self.at: float = row.now
         self.id: str = row.id
+        self._definition: str = row.definition
         self._events: list[dict[str, object]] = []
         self._entries: list[dict[str, object]] = []
         self._touched: dict[tuple[Table, tuple[tuple[str, object], ...]], None] = {}
@@ -106,6 +107,11 @@ class Change:
         """Refuse an owner that did not register: nobody could tell whether it lives."""
         if self.find(OWNERS, {"id": owner}) is None:
             raise InputError(f"the owner {owner!r} is not registered; register it before it takes a trial")
+
+    def require_definition(self, definition: str) -> None:
+        """Refuse whoever opened the study before its space grew, and would ask in the old one."""
+        if definition != self._definition:
+            raise InputError("another process has added to the space of this study; open it again to go on")
 
     def require_budget(self, wanted: int) -> None:
         """Refuse a reserve that does not fit what is left."""
@@ -179,6 +185,26 @@ class Change:
         tested = self._own(PLACES, {"config_key": key, "state": _TESTED})
         before = self.connection.execute(select(PLACES.c.fraction).where(*tested)).scalars()
         self._add_places(key, done - set(before), _TESTED, trial.number)
+
+    def complete_configurations(self, complete: Callable[[Mapping[str, Value]], dict[str, Value]]) -> None:
+        """Every configuration of the study in words of a space that has grown, and the places with them."""
+        rows = self.connection.execute(SHOWN[TRIALS].where(TRIALS.c.study == self.study)).all()
+        moved = {}
+        for row in rows:
+            old = decode_trial(row.number, row._mapping)
+            new = old.with_configurations(complete)
+            if new != old:
+                key = moved[row.config_key] = configuration_key(new.config)
+                self.update(TRIALS, {"number": row.number}, {**encode_trial(new), "config_key": key})
+        for before, key in moved.items():
+            self._move_places(before, key)
+
+    def _move_places(self, before: str, key: str) -> None:
+        of_before = self._own(PLACES, {"config_key": before})
+        rows = self.connection.execute(select(PLACES).where(*of_before)).all()
+        self.connection.execute(delete(PLACES).where(*of_before))
+        for row in rows:
+            self._add_places(key, {row.fraction}, row.state, row.trial)
 
     def settle_places_again(self, key: str, outcomes: Iterable[Outcome]) -> None:
         """Of a configuration one of whose trials is forgotten: what the others measured is done, the rest is free."""

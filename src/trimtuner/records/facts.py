@@ -20,12 +20,15 @@ ASKED = "asked"
 STARTED = "started"
 WAITING = "waiting"  # of an attempt that was handed in and has not begun: STARTED is logged again when it has
 RETRIED = "retried"
+REPEATED = "repeated"  # how an attempt ended that measured, at a trial that is the mean of several
 FINISHED = "finished"
 FAILED = "failed"
 ADOPTED = "adopted"
 IMPORTED = "imported"
+ENQUEUED = "enqueued"  # a configuration and a fraction that a user wants next
 FORGOTTEN = "forgotten"  # of a failed trial: from then on it only cost its money
 BUDGET_CHANGED = "budget changed"
+GROWN = "grown"  # the space, with what was added; what was measured before is said in its words
 RESTATED = "restated"  # the definition: the same study, in the words of this version
 STOP_REQUESTED = "stop requested"
 

@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from sqlalchemy import Row, update
 
 from trimtuner.errors import InputError
+from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement, Origin, Outcome, Trial
 from trimtuner.problem.problem import TIME
 from trimtuner.records import facts
 from trimtuner.records.change import Change
-from trimtuner.records.codec import configuration_key, encode_measurements
+from trimtuner.records.codec import configuration_key, encode_measurements, plain_place
 from trimtuner.records.database import Database, clock
 from trimtuner.records.facts import Owner, TimeCap
 from trimtuner.records.money import charged_nanos, to_nanos, to_usd
@@ -46,6 +47,7 @@ class Record(StudyView):
                 raise InputError(f"trial {trial.number} leaves a gap; the next one is trial {following}")
             if trial.number < following or change.is_taken(key, (trial.fraction, *trial.snapshots)):
                 return False
+            change.require_definition(self._definition)
             change.require_owner(owner)
             change.require_budget(wanted)
             change.require_time(cap, trial.config)
@@ -151,6 +153,14 @@ class Record(StudyView):
             for key, measurement in new.values():
                 self._import(change, measurement, key)
         return len(new), len(listed) - len(new)
+
+    def enqueue(self, configuration: Mapping[str, Value], fraction: float) -> None:
+        """Write down what a user wants next; an error where it is measured, has failed, or is under way already."""
+        _require_fractions(None, (fraction,))
+        with self._change() as change:
+            if change.is_taken(configuration_key(configuration), (fraction,)):
+                raise InputError("this configuration is tested at this fraction already")
+            change.log(facts.ENQUEUED, None, plain_place(configuration, fraction))
 
     def forget(self, numbers: Iterable[int]) -> None:
         """Take failures back, all or none: they cost what they cost, and their places may be asked again."""

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from trimtuner.views import answer, curves, importance, machines, progress, spend, timeline, tradeoff, trials, trust
+from trimtuner.views import (
+    answer,
+    curves,
+    importance,
+    machines,
+    progress,
+    speed,
+    spend,
+    timeline,
+    tradeoff,
+    trials,
+    trust,
+)
 from trimtuner.views.blocks import View
 
 VIEWS: tuple[View, ...] = (
@@ -12,6 +24,7 @@ VIEWS: tuple[View, ...] = (
     tradeoff.VIEW,
     curves.VIEW,
     machines.VIEW,
+    speed.VIEW,
     timeline.VIEW,
     trials.VIEW,
     importance.VIEW,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from trimtuner.problem.history import PREEMPTED, Trial
 from trimtuner.records import Attempt
+from trimtuner.records.facts import REPEATED
 from trimtuner.state import StudyState
 from trimtuner.views.blocks import Block, Drawn, Picture, View
 from trimtuner.views.drawing.chart import LEFT, WIDTH, cut, drawn, time_unit
@@ -63,9 +64,13 @@ def _bar(subject: StudyState, trial: Trial, one: Attempt, begin: float) -> Bar:
         end=max(end - begin, start - begin, 0.0),
         is_running=is_running,
         machines=machines(trial.config),
-        state=state_of_open(subject, one) if is_running else one.failed or DONE,
+        state=state_of_open(subject, one) if is_running else _how_it_ended(one),
         usd=one.reserve if one.charge is None else one.charge,
     )
+
+
+def _how_it_ended(one: Attempt) -> str:
+    return DONE if one.failed in (None, REPEATED) else one.failed
 
 
 def state_of_open(subject: StudyState, one: Attempt | None) -> str:

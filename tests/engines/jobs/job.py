@@ -265,6 +265,22 @@ def meet(*placeholders: str) -> None:
             time.sleep(0.01)
 
 
+def go_on(folder: str) -> None:
+    """Report how often it was begun, as the folder that survives tells; only a third time is it through."""
+    file = os.path.join(folder, "begun")
+    count = 1
+    if os.path.exists(file):
+        with open(file) as kept:
+            count = int(kept.read()) + 1
+    with open(f"{file}.new", "w") as kept:
+        kept.write(str(count))
+    os.replace(f"{file}.new", file)
+    note(f"begun {count} {os.environ['TRIMTUNER_CHECKPOINT'] == folder}")
+    print("::metric " + json.dumps({"accuracy": count}), flush=True)
+    if count < 3:
+        time.sleep(300)
+
+
 def leave_after(count: str, code: str) -> None:
     """End when so many have noted something."""
     await_notes(int(count))

@@ -29,7 +29,7 @@ from trimtuner.engines.aws.remote_run import RemoteRun
 from trimtuner.engines.aws.renting import ELSEWHERE, Renting
 from trimtuner.engines.aws.settings import AwsSettings
 from trimtuner.engines.protocol import AttemptState, EngineTrouble, Found, Launch, Machines
-from trimtuner.engines.supervising.environment import check_launch, check_secrets, checkpoint_of, record_of
+from trimtuner.engines.supervising.environment import check_launch, check_secrets, record_of
 from trimtuner.engines.supervising.files import attempt_name
 from trimtuner.engines.supervising.mirror import Mirror, Mirrors
 from trimtuner.errors import InputError
@@ -52,8 +52,6 @@ class AwsEngine:
     def start(self, launch: Launch) -> str:
         """Begin to look after the attempt, unless somebody does; renting goes on in the background."""
         check_launch(launch)
-        if launch.nodes == "all" or checkpoint_of(launch) is not None:
-            raise InputError("this engine starts commands on the head alone, and keeps no checkpoints yet")
         mirror = self._mirrors.at(self._folder / launch.study / attempt_name(launch.trial, launch.attempt))
         if mirror.noted(_MACHINES) is None:
             check_secrets(launch)
@@ -210,6 +208,8 @@ def _launch_in(mirror: Mirror) -> Launch | None:
         memory_bytes=record["memory_bytes"],
         metrics_file=record["metrics_file"],
         machines=Machines(**{**told, "helpers": tuple(told["helpers"])}),
+        nodes=record.get("starts_on", "head"),  # which earlier versions did not write
+        repeat=record.get("repeat", 1),
     )
 
 

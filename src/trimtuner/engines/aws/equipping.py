@@ -32,6 +32,7 @@ class Equipment:
     setup: Sequence[str]
     environment: dict[str, str]
     key: bytes = field(repr=False)  # of the attempt
+    checkpoint: bytes | None = field(default=None, repr=False)  # the parcel that an earlier attempt left, if one did
 
 
 async def arm_timer(line: Line, minutes: int) -> None:
@@ -59,6 +60,8 @@ async def age_of_begun(line: Line, name: AttemptName, key: bytes) -> float | Non
 async def equip(line: Line, name: AttemptName, equipment: Equipment) -> None:
     """Copy the working directory and run the setup, unless that was done before."""
     await _do(line, _words(name, "unpack"), equipment.parcel.data, _COPY_SECONDS)
+    if equipment.checkpoint is not None:
+        await _do(line, _words(name, "restore"), equipment.checkpoint, _COPY_SECONDS)
     if equipment.setup:
         told = json.dumps(
             {"words": list(equipment.setup), "environment": equipment.environment, "key": equipment.key.hex()}
@@ -79,6 +82,11 @@ async def begin(line: Line, name: AttemptName, record: object, added: dict[str, 
 def follow_words(name: AttemptName, reports_from: int) -> str:
     """The command that tells what is new, given the key of the attempt."""
     return _words(name, "follow", str(reports_from))
+
+
+def keep_words(name: AttemptName, known: str) -> str:
+    """The command that tells what was kept for a retry, unless it is the parcel of this digest."""
+    return _words(name, "keep", known)
 
 
 def _words(name: AttemptName, verb: str, *rest: str) -> str:

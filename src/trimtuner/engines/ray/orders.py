@@ -28,6 +28,8 @@ class AttemptOrder(TypedDict):
     added: dict[str, str]  # secrets and tags
     demands: list[Demand]  # of the workers, then of the helpers
     workers: int
+    ranks: int  # tasks that run the command: one on the head, or one on each machine
+    port: int  # the first of those on which the nodes may meet
     parcel: str | None  # the digest of the working directory, where that is sent
     wait: float  # seconds for machines that no node offers
     key: bytes  # with which the supervisor seals what it tells
@@ -62,6 +64,7 @@ class Told(NamedTuple):
     log: bytes
     ran: float | None  # seconds since the command began, until now
     end: EndRecord | None
+    node_logs: dict[int, bytes]  # of other nodes than the head, with the end
 
 
 def demands_of(launch: Launch) -> list[Demand]:

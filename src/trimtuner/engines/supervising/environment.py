@@ -55,6 +55,7 @@ def record_of(launch: Launch, folder: str, working_directory: str) -> LaunchReco
         metrics_file=launch.metrics_file,
         starts_on=launch.nodes,
         nodes=[head_alone()],
+        repeat=launch.repeat,
         checkpoint=None,
     )
 
@@ -82,10 +83,11 @@ def nodes_here(launch: Launch, cores: Sequence[int]) -> list[NodeRecord]:
 
 
 def checkpoint_of(launch: Launch) -> Path | None:
-    """The folder below that of the study which the attempts at a trial share, where the command asks for one."""
-    if not any(later(CHECKPOINT) in word for word in launch.command):
+    """The folder below that of the study which the attempts at a run share, where the command asks for one."""
+    if not launch.keeps_checkpoint:
         return None
-    return launch.folder.resolve() / f"{launch.trial:d}-{CHECKPOINT}"
+    again = "" if launch.repeat == 1 else f"-{launch.repeat:d}"
+    return launch.folder.resolve() / f"{launch.trial:d}-{CHECKPOINT}{again}"
 
 
 def _share_of(cores: Sequence[int], rank: int, count: int) -> list[int]:

@@ -64,6 +64,7 @@ class LaunchRecord(TypedDict):
     metrics_file: str | None
     starts_on: Literal["head", "all"]
     nodes: list[NodeRecord]  # the processes of one supervisor: all of the attempt, or the one of its machine
+    repeat: int  # which of the runs of the trial
     checkpoint: str | None  # the folder that a retry gets back, on the machine that runs the command
 
 

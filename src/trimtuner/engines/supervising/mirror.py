@@ -137,6 +137,16 @@ class Mirror:
         if news.log:
             _write_at(self.folder / files.LOG, news.log_from, news.log)
 
+    def of_node(self, rank: int) -> Mirror:
+        """That of one of the nodes; the head's is the attempt's own."""
+        return Mirror(self._sealed.of_node(rank)) if rank else self
+
+    def keep_node_log(self, rank: int, log: bytes) -> None:
+        """Keep what another node than the head has printed."""
+        folder = self._sealed.of_node(rank)
+        folder.make()
+        _write_at(folder.path / files.LOG, 0, log)
+
     def close(self, end: EndRecord) -> None:
         """Keep how it ended; the first end stays."""
         self.make()

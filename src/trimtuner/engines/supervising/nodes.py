@@ -16,7 +16,7 @@ from trimtuner.engines.supervising.files import LaunchRecord, NodeRecord
 WORKER, HELPER = "worker", "helper"
 
 _LATER = re.compile("\0([a-z_]+)\0")  # as protocol.later writes it
-_CHECKPOINT = "checkpoint"
+_CHECKPOINT, _REPEAT = "checkpoint", "repeat"
 
 
 class Meeting(NamedTuple):
@@ -78,13 +78,14 @@ def head_alone(cores: Sequence[int] = ()) -> NodeRecord:
 
 def command_of(launch: LaunchRecord, node: NodeRecord) -> list[str]:
     """The words to run on the node."""
-    known = {**node["values"], **_kept(_CHECKPOINT, launch)}
+    known = {**node["values"], **_kept(_CHECKPOINT, launch), _REPEAT: str(launch["repeat"])}
     return [_LATER.sub(lambda name: known[name[1]], word) for word in launch["command"]]
 
 
 def environment_of(launch: LaunchRecord, node: NodeRecord) -> dict[str, str]:
     """What is added to the environment on the node; what the job sets itself goes before what we tell."""
-    return {**node["environment"], **_kept("TRIMTUNER_CHECKPOINT", launch), **launch["environment"]}
+    told = {**_kept("TRIMTUNER_CHECKPOINT", launch), "TRIMTUNER_REPEAT": str(launch["repeat"])}
+    return {**node["environment"], **told, **launch["environment"]}
 
 
 def as_written(words: Iterable[str]) -> tuple[str, ...]:

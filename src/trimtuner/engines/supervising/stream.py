@@ -22,7 +22,7 @@ class Stream:
         self._pick_metrics, self._log, self._report = pick_metrics, log, report
 
     def feed(self, data: bytes) -> None:
-        """Take what has come."""
+        """Take what has come since the last time."""
         shown = self._redactor.feed(data)
         self._log(shown)
         self._report_metrics(self._lines.feed(shown))
