@@ -42,7 +42,7 @@ def _check_types(work: Workload, settings: SlurmSettings) -> Iterator[Check]:
     for name, vm in cloud.vms.items():
         most = max((one.vm_count for one in cloud.clusters if one.vm_type == name), default=0)
         if most:
-            machines = Machines(name, most, vcpus=vm.vcpus, gpus=vm.gpus, helpers=cloud.helpers)
+            machines = Machines(name, most, vcpus=vm.vcpus, gpus=vm.gpus, helpers=cloud.helpers_of(name))
             yield _would_take(name, machines, work, settings)
 
 
