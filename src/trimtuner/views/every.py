@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from trimtuner.views import answer, curves, importance, machines, progress, spend, timeline, tradeoff, trials, trust
+from trimtuner.views import (
+    answer,
+    curves,
+    importance,
+    machines,
+    now,
+    progress,
+    spend,
+    timeline,
+    tradeoff,
+    trials,
+    trust,
+)
 from trimtuner.views.blocks import View
 
 VIEWS: tuple[View, ...] = (
-    spend.VIEW,
     answer.VIEW,
-    progress.VIEW,
+    spend.VIEW,
+    now.VIEW,
     tradeoff.VIEW,
+    progress.VIEW,
     curves.VIEW,
     machines.VIEW,
     timeline.VIEW,
