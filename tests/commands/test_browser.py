@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from importlib import resources
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -457,3 +458,102 @@ def test_the_button_asks_the_study_to_stop(page, tmp_path):
         form.locator("button").click()
         page.locator("dialog button", has_text="Yes").click()
         form.locator("[role=status]", has_text="asked to start no more trials").wait_for()
+
+
+def test_failures_are_forgotten_by_a_button_once_that_is_confirmed(page, tmp_path):
+    path = write_job(tmp_path, trials=3, fail="1", method="random", nap=0)
+    trimtuner("run", path, "-q")
+    with dashboard(path, "--allow-changes") as address:
+        page.goto(address)
+        form = page.locator("form[action$=forget]")
+        form.locator("button").click()
+        page.locator("dialog button", has_text="Yes").click()
+        form.locator("[role=status]", has_text="forgotten: 1 failure").wait_for()
+        page.locator("#trials tr[data-trial='1']", has_text="forgotten (exit)").wait_for()
+
+
+def test_studies_are_put_against_each_other(page, job, tmp_path):
+    other = write_job(tmp_path, trials=3, method="random", nap=0)
+    trimtuner("run", other, "-q")
+    with dashboard(job, other) as address:
+        page.goto(address)
+        for tick in page.locator("#studies input").all():
+            tick.check()
+        page.locator("#studies button").click()
+        assert page.locator("#against table.answer thead th").count() == 2
+        assert page.locator("#against svg.chart path.line").count() == 2
+
+
+def test_what_a_running_trial_reports_and_prints_is_followed(page, tmp_path):
+    go = tmp_path / "go"
+    path = write_job(tmp_path, trials=1, method="random", nap=0, until=go)
+    script = tmp_path / "train.py"
+    said = 'print("::metric " + json.dumps({"accuracy": 0.123, "fraction": fraction / 2}), flush=True)\nwhile'
+    script.write_text(script.read_text().replace("while", said, 1))
+    with dashboard(path) as address:
+        run = start("run", path, "-q")
+        try:
+            page.goto(address)
+            page.locator("#now li", has_text="accuracy 0.123").wait_for()
+            assert page.locator("#now progress").get_attribute("value") == "0.5000"
+            page.locator("#trials tr[data-trial='0']").click()
+            page.locator("#trials pre.log", has_text="0.123").wait_for()
+            go.touch()
+            page.locator("#now", has_text="No trial is running.").wait_for()
+            assert run.wait(PATIENCE_SECONDS) == 0
+        finally:
+            run.poll() is None and run.kill()
+
+
+AXE = "axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']})"
+
+
+def violations(page):
+    page.evaluate(resources.files("axe_playwright_python").joinpath("axe.min.js").read_text())
+    return [(one["id"], one["nodes"][0]["html"][:200]) for one in page.evaluate(AXE)["violations"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_page_and_report_nor_beside_each_other(page, address, report, scheme):
+    page.emulate_media(color_scheme=scheme)
+    opened(page, address)
+    assert violations(page) == []
+    page.locator("#trials tr[data-trial='0'] td").nth(1).click()
+    for place in (0, 1):
+        page.locator("#trials [data-pick]").nth(place).click()
+    page.locator("#tray button").last.wait_for()
+    assert violations(page) == []
+    page.locator("#tray button", has_text="L").or_(page.locator("#tray button", has_text="Compare")).first.click()
+    assert violations(page) == []
+    page.goto(report.as_uri())
+    assert violations(page) == []
+
+
+def test_the_first_screen_answers_without_scrolling(page, address):
+    page.set_viewport_size({"width": 1440, "height": 900})
+    opened(page, address)
+    for name in ("answer", "spend", "now"):
+        box = page.locator(f"#{name}").bounding_box()
+        assert box["y"] + box["height"] <= 900, name
+    told = page.locator("#answer").inner_text()
+    for words in ("runs and meets every limit with probability", "to spare", "train.py", "Why this one"):
+        assert words in told
+
+
+def test_on_a_phone_the_same_comes_in_one_column_in_the_same_order(page, address):
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, address)
+    boxes = [page.locator(f"#{view.name}").bounding_box() for view in VIEWS]
+    assert [box["y"] for box in boxes] == sorted(box["y"] for box in boxes)
+    assert len({round(box["x"]) for box in boxes}) == 1
+
+
+def test_what_was_recommended_last_is_there_when_the_page_is_and_is_never_being_read(page, job):
+    with dashboard(job) as address:
+        page.goto(address)
+        told = page.locator("#answer").inner_text()
+        assert "vm_type" in told
+        assert "train.py" in told
+        assert "being read" not in page.content()
+        opened(page, page.url)
+        assert "runs and meets every limit" in page.locator("#answer").inner_text()

@@ -222,7 +222,7 @@ def _html(block: Block) -> str:
 
 def _table(table: TextTable) -> str:
     """A table that scrolls by itself where it is too wide."""
-    head = "".join(f"<th scope='col'>{escape(one)}</th>" for one in table.heads)
+    head = "".join(f"<th scope='col'>{escape(one)}</th>" if one else "<td></td>" for one in table.heads)
     keys = [f" data-c='{escape(key, quote=True)}'" for key in table.keys] or [""] * len(table.lines)
     cells = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in table.lines)
     body = "".join(f"<tr{key}>{line}</tr>" for key, line in zip(keys, cells, strict=True))

@@ -5,15 +5,18 @@ from __future__ import annotations
 from trimtuner.views import (
     answer,
     curves,
+    effects,
     importance,
     machines,
     now,
+    parallel,
     progress,
     spend,
     timeline,
     tradeoff,
     trials,
     trust,
+    within,
 )
 from trimtuner.views.blocks import View
 
@@ -23,11 +26,14 @@ VIEWS: tuple[View, ...] = (
     now.VIEW,
     tradeoff.VIEW,
     progress.VIEW,
-    curves.VIEW,
+    parallel.VIEW,
     machines.VIEW,
+    importance.VIEW,
+    effects.VIEW,
+    curves.VIEW,
+    within.VIEW,
     timeline.VIEW,
     trials.VIEW,
-    importance.VIEW,
     trust.VIEW,
 )
 

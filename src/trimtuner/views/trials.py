@@ -211,7 +211,8 @@ def _table(subject: StudyState, body: str) -> Html:
     """A table that is filtered and sorted, and whose rows open."""
     sort = "<th scope='col'><button type='button' data-sort>"
     head = "".join(f"{sort}{escape(one)}</button></th>" for one in _heads(subject))
-    inside = f"<table class='trials'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    begin = "<table class='trials' role='treegrid' aria-label='Trials'>"
+    inside = f"{begin}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return Html(f"{_FILTER}<div class='scroll rows' tabindex='0'>{inside}</div>")
 
 

@@ -23,12 +23,13 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from trimtuner.commands.dashboard.access import LOCAL, LOGIN, Access, Guarded
-from trimtuner.commands.dashboard.pages import change_form, home_page, studies_table, study_page
+from trimtuner.commands.dashboard.pages import against_page, change_form, home_page, studies_table, study_page
 from trimtuner.commands.dashboard.renderer import Renderer, Shown
 from trimtuner.errors import TrimTunerError
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.views import every
 from trimtuner.views.document import goal_text, live_script, style
+from trimtuner.views.standing import MOST_AGAINST
 from trimtuner.views.trials import newest_first, table_rows, trial_detail
 from trimtuner.views.words import count_of
 
@@ -100,6 +101,7 @@ class Dashboard:
             Route(LOGIN, login),
             Route("/studies", self._studies),
             Route("/events", self._all_events),
+            Route("/against", self._against),
             Route("/static/{name}", self._static),
             Route("/study/{number:number}", self._of(study)),
             Route("/study/{number:number}/state", self._of(self._state)),
@@ -128,6 +130,17 @@ class Dashboard:
 
     async def _studies(self, _request: Request) -> Response:
         return HTMLResponse(await run_in_threadpool(self._listed, studies_table))
+
+    async def _against(self, request: Request) -> Response:
+        """Several studies beside each other, by their numbers."""
+        given = request.query_params.getlist("study")[:MOST_AGAINST]
+        numbers = [int(one) for one in given if one.isascii() and one.isdigit() and len(one) <= _MOST_DIGITS]
+        await run_in_threadpool(self._versions)
+        known = [self._shown[number].standing for number in numbers if number < len(self._shown)]
+        found = [one for one in known if one is not None]
+        if len(found) < 2:
+            return PlainTextResponse("tick at least two studies that have begun; go back to: /", 404)
+        return HTMLResponse(against_page(found))
 
     async def _all_events(self, request: Request) -> Response:
         """A line whenever one of the studies has changed."""

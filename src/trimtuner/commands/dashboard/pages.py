@@ -10,7 +10,7 @@ from trimtuner.commands.dashboard.renderer import Shown
 from trimtuner.views import every
 from trimtuner.views.blocks import View, Warned, html_of
 from trimtuner.views.document import goal_text, navigation, page, section
-from trimtuner.views.standing import Standing
+from trimtuner.views.standing import Standing, against
 from trimtuner.views.words import seconds, usd
 
 _HEADS = ("study", "state", "best", "limits", "spent", "trials", "running", "last sign of life", "trouble")
@@ -36,7 +36,19 @@ def studies_table(studies: Sequence[Shown]) -> str:
     heads = "".join(f'<th scope="col">{one}</th>' for one in _HEADS)
     lines = "".join(_line(number, studies[number]) for number in order)
     table = f'<table class="plain"><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>'
-    return f'<section class="wide"><div class="scroll" tabindex="0">{table}</div></section>'
+    button = '<p class="controls"><button type="submit">Put those ticked against each other</button></p>'
+    inside = f'<form action="/against">{button}<div class="scroll" tabindex="0">{table}</div></form>'
+    return f'<section class="wide" aria-label="Studies">{inside}</section>'
+
+
+def against_page(studies: Sequence[Standing]) -> str:
+    """Studies against each other."""
+    body = (
+        '<header class="top"><div class="line1"><a href="/">all studies</a><h1>Against each other</h1></div></header>'
+        f'<main><section class="wide" id="against" aria-label="Against each other">{html_of(against(studies))}'
+        "</section></main>"
+    )
+    return page("Against each other", _HEAD, body)
 
 
 def study_page(shown: Shown, number: int, back: str, forms: str) -> str:
@@ -80,11 +92,14 @@ def _urgency(shown: Shown) -> int:
 
 
 def _line(number: int, shown: Shown) -> str:
-    link = f'<a href="/study/{number:d}">{escape(shown.name)}</a>'
+    name = escape(shown.name, quote=True)
+    tick = f'<input type="checkbox" name="study" value="{number:d}" aria-label="put {name} against others">'
+    link = f'{tick} <a href="/study/{number:d}">{name}</a>'
     if shown.standing is None:
         words = shown.trouble if shown.watched is not None else "not begun"
         return f'<tr><td>{link}</td><td colspan="{len(_HEADS) - 1}">{escape(words)}</td></tr>'
-    wrong = "".join(html_of([Warned(one)]) for one in shown.standing.troubles) or "nothing is wrong"
+    # What to do about it is on the study's own page.
+    wrong = "".join(html_of([Warned(one.split(";")[0])]) for one in shown.standing.troubles) or "nothing is wrong"
     cells = "".join(f"<td>{escape(cell)}</td>" for cell in _cells(shown.standing))
     return f"<tr><td>{link}</td>{cells}<td>{wrong}</td></tr>"
 
