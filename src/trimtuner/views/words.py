@@ -60,6 +60,11 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
 
 
+def cell(value: float | str | None) -> str:
+    """A value of a table of numbers: six digits, no unit; nothing where there is none."""
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 def plain(value: float, digits: int) -> str:
     """So many significant digits, written out as long as that is shorter than a line of noughts."""
     shown = f"{value:.{digits}g}"
