@@ -9,6 +9,7 @@ import numpy as np
 
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME
+from trimtuner.problem.values import is_number, number_in
 from trimtuner.state import StudyState
 from trimtuner.views.blocks import Block, Drawn, Picture, TextTable, View
 from trimtuner.views.drawing.chart import cut, drawn, unit_of
@@ -74,18 +75,18 @@ def parallel_axes(lines: Sequence[ParallelLine]) -> tuple[ParallelAxis, ...]:
 
 
 def _axis(name: str, values: Sequence[Value]) -> ParallelAxis:
-    numbers = [float(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
+    numbers = [float(one) for one in values if is_number(one)]
     if len(numbers) < len(values):
-        words = list(dict.fromkeys(values))
-        step = (_BOTTOM - _TOP) / max(len(words) - 1, 1)
-        places = {value: _BOTTOM - step * number for number, value in enumerate(words)}
-        ticks = [(places[value], value_text(value)) for value in words[:: -(-len(words) // _MOST_WORDS)]]
-        return ParallelAxis(name, lambda value: places[value], tuple(ticks))
+        kinds = list(dict.fromkeys(values))
+        step = (_BOTTOM - _TOP) / max(len(kinds) - 1, 1)
+        places = {value: _BOTTOM - step * number for number, value in enumerate(kinds)}
+        named = tuple((places[value], value_text(value)) for value in kinds[:: -(-len(kinds) // _MOST_WORDS)])
+        return ParallelAxis(name, lambda value: places[value], named)
     scale = scale_for(numbers, _BOTTOM, _TOP, kind_for(numbers, 8.0), from_zero=0.0)
     distinct = sorted(set(numbers))
     ticks = scale.ticks(5) if len(distinct) > _MOST_WORDS // 2 else distinct
     words = [share(one) if name == DATA else tick_text(one, ticks) for one in ticks]
-    return ParallelAxis(name, lambda value: scale(float(value)), tuple(zip(map(scale, ticks), words, strict=True)))
+    return ParallelAxis(name, lambda value: scale(number_in(value)), tuple(zip(map(scale, ticks), words, strict=True)))
 
 
 def _blocks(subject: StudyState) -> list[Block]:
