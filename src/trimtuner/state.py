@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias, TypedDict
 
 from trimtuner.decisions.belief import Belief
+from trimtuner.engines.protocol import Report
 from trimtuner.errors import NoAnswer
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import History, Trial
@@ -22,6 +23,9 @@ from trimtuner.tuning.recommendation import Recommendation, recommendation_from
 
 CommandOf: TypeAlias = Callable[[Mapping[str, Value], float], tuple[str, ...]]
 LogOf: TypeAlias = Callable[[int, int], Path]  # trial, attempt
+ReportsOf: TypeAlias = Callable[
+    [int, int], Sequence[Report]
+]  # trial, attempt: what it said so far, where that is known
 Fit: TypeAlias = Callable[[History], Belief]
 
 
@@ -71,6 +75,7 @@ class StudyState:
     now: float = 0.0  # seconds since 1970, by the record's clock
     command_of: CommandOf | None = None
     log_of: LogOf | None = None
+    reports_of: ReportsOf | None = None
     known: Belief | None = None  # of this very history, where it is at hand
     fit: Fit | None = None  # by whoever keeps what was fitted, so that it is done once
     note: str = ""  # what must be known beside the recommendation

@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from importlib import resources
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -122,29 +123,124 @@ def test_every_view_of_a_real_study_is_drawn(page, address):
         assert len(section.inner_text()) > len(view.title) + 20
     for name in ("spend", "progress", "tradeoff", "curves", "machines", "timeline", "importance", "trust"):
         assert page.locator(f"#{name} svg.chart").count() >= 1
-    assert page.locator("#state").inner_text() == "no run at work"
+    assert page.locator("#state", has_text="no run at work").count() == 1
 
 
-def test_a_point_is_picked_by_a_click(page, address):
+def test_whoever_points_at_a_mark_is_told_its_configuration_and_its_metrics(page, address):
     opened(page, address)
-    page.locator("#tradeoff path.recommended[data-pick]").click()
-    told = page.locator("#tradeoff .picked").inner_text()
-    assert told.startswith("recommended: ")
-    assert "vm_type=" in told
-    assert page.locator("#tradeoff .is-picked").count() == 1
+    page.locator("#tradeoff path.recommended[data-c]").hover()
+    told = page.locator("#tip").inner_text()
+    assert told.startswith("recommended, ")
+    for words in ("accuracy", "cost", "P(limits)", "vm_type=", "x="):
+        assert words in told
 
 
-def test_points_are_picked_by_the_keyboard(page, address):
+def test_what_is_picked_is_marked_everywhere_and_a_link_shows_the_same(page, address):
     opened(page, address)
-    page.locator("#tradeoff .pickable").focus()
+    mark = page.locator("#tradeoff path.recommended[data-c]")
+    key = mark.get_attribute("data-c")
+    mark.click()
+    for place in ("tradeoff svg", "progress svg", "curves svg", "machines svg", "trials tr", "timeline svg"):
+        own = page.locator(f"#{place.split()[0]} [data-c='{key}']")
+        assert own.count() == page.locator(f"#{place.split()[0]} .is-picked").count() > 0
+    link = page.url
+    page.goto("about:blank")
+    opened(page, link)
+    assert page.locator("#tradeoff svg .is-picked").get_attribute("data-c") == key
+    page.locator("#tradeoff path.recommended[data-c]").click()
+    assert page.locator(".is-picked").count() == 0
+
+
+def test_marks_are_walked_and_picked_by_the_keyboard(page, address):
+    opened(page, address)
+    page.locator("#tradeoff figure .scroll").first.focus()
     told = []
     for key in ("Home", "ArrowRight", "ArrowRight", "ArrowLeft", "End"):
         page.keyboard.press(key)
-        told.append(page.locator("#tradeoff .picked").inner_text())
+        told.append(page.locator("#tip").inner_text())
     assert told[1] == told[3]
     assert len(set(told)) == 4
-    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-    assert outline == "solid"
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.keyboard.press("Enter")
+    assert page.locator("#tradeoff svg .is-picked").count() == 1
+    page.keyboard.press("Escape")
+    assert page.locator("#tradeoff svg .is-picked").count() == 0
+
+
+def drag(page, svg, begin, end):
+    """From one share of a picture's width and height to another."""
+    box = svg.bounding_box()
+    places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in (begin, end)]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    page.mouse.move(*places[1], steps=4)
+    page.mouse.up()
+
+
+def test_a_range_that_is_brushed_leaves_its_trials_in_the_table_and_can_be_zoomed_to(page, address):
+    opened(page, address)
+    svg = page.locator("#tradeoff figure svg.chart").first
+    svg.scroll_into_view_if_needed()
+    drag(page, svg, (0.1, 0.1), (0.6, 0.9))
+    until(page, "/ of 10 trials/.test(document.querySelector('[data-count]').textContent)")
+    brushed = set(page.locator("#tradeoff svg .is-brushed").evaluate_all("all => all.map(one => one.dataset.c)"))
+    rows = page.locator("#trials tr[data-trial]:visible").evaluate_all("all => all.map(one => one.dataset.c)")
+    assert 0 < len(brushed) < page.locator("#tradeoff svg [data-c]").count()
+    assert set(rows) <= brushed
+    places = "all => all.map(one => one.getAttribute('cx'))"
+    before = page.locator("#tradeoff svg circle[data-c]").evaluate_all(places)
+    ticks = page.locator("#tradeoff svg.chart .tick.x").all_inner_texts()
+    page.locator("#tradeoff figure").first.hover()
+    page.locator("#tradeoff .tools button", has_text="+").click()
+    assert page.locator("#tradeoff svg circle[data-c]").evaluate_all(places) != before
+    assert page.locator("#tradeoff svg.chart .tick.x").all_inner_texts() != ticks
+    assert page.locator("#trials tr[data-trial]:visible").count() == 10
+    page.locator("#tradeoff .tools button", has_text="all").click()
+    assert page.locator("#tradeoff svg circle[data-c]").evaluate_all(places) == before
+    assert page.locator("#tradeoff svg.chart .tick.x").all_inner_texts() == ticks
+
+
+def test_two_configurations_are_compared_with_what_differs_first(page, address):
+    opened(page, address)
+    chosen = page.locator("#trials tr[data-trial]:visible [data-pick]")
+    chosen.nth(0).click()
+    keys = page.locator("#trials tr[data-trial]").evaluate_all("all => all.map(one => one.dataset.c)")
+    chosen.nth(next(place for place, key in enumerate(keys) if key != keys[0])).click()
+    page.locator("#tray button", has_text="Compare").click()
+    lines = page.locator("dialog tbody tr").evaluate_all("all => all.map(one => one.className)")
+    assert lines == sorted(lines)  # those that differ have no class, and come first
+    assert page.locator("dialog thead th").count() == 3
+    page.locator("dialog button", has_text="Close").click()
+    page.locator("#tray button", has_text="Clear").click()
+    assert not page.locator("#tray").is_visible()
+
+
+@pytest.mark.parametrize("kind", ["SVG", "PNG", "CSV"])
+def test_a_picture_can_be_taken_along(page, address, kind):
+    opened(page, address)
+    page.locator("#tradeoff figure").first.hover()
+    with page.expect_download() as taken:
+        page.locator("#tradeoff .tools button", has_text=kind).click()
+    content = Path(taken.value.path()).read_bytes()
+    assert taken.value.suggested_filename == f"tradeoff.{kind.lower()}"
+    if kind == "CSV":
+        heads, *lines = content.decode().splitlines()
+        assert {"x", "vm_type", "accuracy", "cost (USD)", "P(limits)"} <= set(heads.split(","))
+        assert len(lines) == page.locator("#tradeoff svg [data-c]").count()
+    else:
+        assert content.startswith({"SVG": b"<svg", "PNG": b"\x89PNG"}[kind])
+
+
+def test_columns_of_the_table_are_chosen(page, address):
+    opened(page, address)
+    page.locator("#trials summary", has_text="Columns").click()
+    page.locator("#trials label", has_text="state").click()
+    assert not page.locator("#trials th", has_text="state").is_visible()
+    link = page.url
+    page.goto("about:blank")
+    opened(page, link)
+    assert not page.locator("#trials th", has_text="state").is_visible()
+    assert page.locator("#trials th", has_text="cost").is_visible()
 
 
 def test_trials_are_filtered_by_words(page, address):
@@ -246,16 +342,16 @@ def test_without_the_token_the_browser_is_refused_and_with_it_the_page_works(pag
         assert page.locator("h1").inner_text() == "quick"
 
 
-@pytest.mark.parametrize("words", [["--allow-stop"], ["--allow-stop", "--no-token"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["--allow-changes"], ["--allow-changes", "--no-token"]], ids=" ".join)
 def test_a_page_elsewhere_reads_nothing_and_stops_nothing_under_whatever_name(page, job, words):
     """In the browser of somebody who is looking at the page, with the token and without."""
     page.route("**/evil", lambda route: route.fulfill(body="<body>", content_type="text/html"))
     view = JobStudy.at(job).record
     before = view.version()
-    paths = ["/", "/study/0", "/study/0/state", "/study/0/log/0", "/study/0/trial/0", "/login", "/static/live.js"]
+    paths = ["/", "/study/0", "/study/0/state", "/study/0/log/0", "/study/0/trial/0", "/login", "/static/page.js"]
     with dashboard(job, *words) as address:
         page.goto(address)
-        form_token = page.locator("[name=form_token]").get_attribute("value")  # even if it had been found out
+        form_token = page.locator("[name=form_token]").first.get_attribute("value")  # even if it had been found out
         port = urlsplit(address).port
         own = f"http://localhost:{port}"
         for name in ("evil.example", "a{b.evil.example"):
@@ -280,7 +376,7 @@ def test_the_page_has_the_colours_that_its_reader_prefers(running, address, sche
     context = running.new_context(color_scheme=scheme)
     page = context.new_page()
     page.goto(address)
-    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    paper = page.evaluate("getComputedStyle(document.querySelector('section')).backgroundColor")
     context.close()
     assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}[scheme]
 
@@ -313,9 +409,9 @@ def test_the_report_works_by_itself(page, report):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(report.as_uri())
-    page.locator("#tradeoff .pickable").focus()
+    page.locator("#tradeoff figure .scroll").first.focus()
     page.keyboard.press("End")
-    assert "vm_type=" in page.locator("#tradeoff .picked").inner_text()
+    assert "vm_type=" in page.locator("#tip").inner_text()
     page.fill("[data-filter]", "exit")
     page.locator("[data-count]", has_text="1 of 10 trials").wait_for()
     page.locator("#trials tr[data-trial='2']").click()
@@ -331,7 +427,7 @@ def test_the_report_fits_its_paper_and_shows_there_what_is_folded(page, report, 
     page.goto(report.as_uri())
     page.emulate_media(media="print")
     assert not body_scrolls_sideways(page)
-    assert page.locator("#progress details table").first.is_visible()
+    assert page.locator("#answer details table").first.is_visible()
     assert not page.locator("nav").is_visible()
     written = Path(tmp_path / "report.pdf")
     page.pdf(path=written, format="A4")
@@ -352,8 +448,112 @@ def test_several_studies_are_a_list_that_leads_to_each(page, job, tmp_path):
 def test_the_button_asks_the_study_to_stop(page, tmp_path):
     path = write_job(tmp_path, trials=4, method="random", nap=0)
     trimtuner("run", path, "-q")
-    with dashboard(path, "--allow-stop") as address:
+    with dashboard(path, "--allow-changes") as address:
         page.goto(address)
         page.locator("#trials tr[data-trial]").first.wait_for()
-        page.locator("form[data-stop] button").click()
-        page.locator("form[data-stop] [role=status]", has_text="asked to start no more trials").wait_for()
+        form = page.locator("form[action$=stop]")
+        form.locator("button").click()
+        page.locator("dialog button", has_text="No").click()
+        assert form.locator("[role=status]").inner_text() == ""
+        form.locator("button").click()
+        page.locator("dialog button", has_text="Yes").click()
+        form.locator("[role=status]", has_text="asked to start no more trials").wait_for()
+
+
+def test_failures_are_forgotten_by_a_button_once_that_is_confirmed(page, tmp_path):
+    path = write_job(tmp_path, trials=3, fail="1", method="random", nap=0)
+    trimtuner("run", path, "-q")
+    with dashboard(path, "--allow-changes") as address:
+        page.goto(address)
+        form = page.locator("form[action$=forget]")
+        form.locator("button").click()
+        page.locator("dialog button", has_text="Yes").click()
+        form.locator("[role=status]", has_text="forgotten: 1 failure").wait_for()
+        page.locator("#trials tr[data-trial='1']", has_text="forgotten (exit)").wait_for()
+
+
+def test_studies_are_put_against_each_other(page, job, tmp_path):
+    other = write_job(tmp_path, trials=3, method="random", nap=0)
+    trimtuner("run", other, "-q")
+    with dashboard(job, other) as address:
+        page.goto(address)
+        for tick in page.locator("#studies input").all():
+            tick.check()
+        page.locator("#studies button").click()
+        assert page.locator("#against table.answer thead th").count() == 2
+        assert page.locator("#against svg.chart path.line").count() == 2
+
+
+def test_what_a_running_trial_reports_and_prints_is_followed(page, tmp_path):
+    go = tmp_path / "go"
+    path = write_job(tmp_path, trials=1, method="random", nap=0, until=go)
+    script = tmp_path / "train.py"
+    said = 'print("::metric " + json.dumps({"accuracy": 0.123, "fraction": fraction / 2}), flush=True)\nwhile'
+    script.write_text(script.read_text().replace("while", said, 1))
+    with dashboard(path) as address:
+        run = start("run", path, "-q")
+        try:
+            page.goto(address)
+            page.locator("#now li", has_text="accuracy 0.123").wait_for()
+            assert page.locator("#now progress").get_attribute("value") == "0.5000"
+            page.locator("#trials tr[data-trial='0']").click()
+            page.locator("#trials pre.log", has_text="0.123").wait_for()
+            go.touch()
+            page.locator("#now", has_text="No trial is running.").wait_for()
+            assert run.wait(PATIENCE_SECONDS) == 0
+        finally:
+            run.poll() is None and run.kill()
+
+
+AXE = "axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']})"
+
+
+def violations(page):
+    page.evaluate(resources.files("axe_playwright_python").joinpath("axe.min.js").read_text())
+    return [(one["id"], one["nodes"][0]["html"][:200]) for one in page.evaluate(AXE)["violations"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_page_and_report_nor_beside_each_other(page, address, report, scheme):
+    page.emulate_media(color_scheme=scheme)
+    opened(page, address)
+    assert violations(page) == []
+    page.locator("#trials tr[data-trial='0'] td").nth(1).click()
+    for place in (0, 1):
+        page.locator("#trials [data-pick]").nth(place).click()
+    page.locator("#tray button").last.wait_for()
+    assert violations(page) == []
+    page.locator("#tray button", has_text="L").or_(page.locator("#tray button", has_text="Compare")).first.click()
+    assert violations(page) == []
+    page.goto(report.as_uri())
+    assert violations(page) == []
+
+
+def test_the_first_screen_answers_without_scrolling(page, address):
+    page.set_viewport_size({"width": 1440, "height": 900})
+    opened(page, address)
+    for name in ("answer", "spend", "now"):
+        box = page.locator(f"#{name}").bounding_box()
+        assert box["y"] + box["height"] <= 900, name
+    told = page.locator("#answer").inner_text()
+    for words in ("runs and meets every limit with probability", "to spare", "train.py", "Why this one"):
+        assert words in told
+
+
+def test_on_a_phone_the_same_comes_in_one_column_in_the_same_order(page, address):
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, address)
+    boxes = [page.locator(f"#{view.name}").bounding_box() for view in VIEWS]
+    assert [box["y"] for box in boxes] == sorted(box["y"] for box in boxes)
+    assert len({round(box["x"]) for box in boxes}) == 1
+
+
+def test_what_was_recommended_last_is_there_when_the_page_is_and_is_never_being_read(page, job):
+    with dashboard(job) as address:
+        page.goto(address)
+        told = page.locator("#answer").inner_text()
+        assert "vm_type" in told
+        assert "train.py" in told
+        assert "being read" not in page.content()
+        opened(page, page.url)
+        assert "runs and meets every limit" in page.locator("#answer").inner_text()

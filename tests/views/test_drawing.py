@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from trimtuner.views.blocks import pictures_of
 from trimtuner.views.drawing.chart import Chart, across, up
+from trimtuner.views.drawing.marks import Mark
 from trimtuner.views.drawing.scales import Scale, kind_for, scale_for, tick_text
 from trimtuner.views.drawing.svg import element, text, title
 from trimtuner.views.every import VIEWS
@@ -82,7 +83,7 @@ def test_words_of_ticks_do_not_run_into_each_other():
     chart = Chart(
         across([0.0, 1.0]), up([0.0, 1.0]), "x", "y", "name", x_ticks=[(n / 100, f"number {n}") for n in range(100)]
     )
-    places = sorted(float(place) for place in re.findall(r'x="([\d.]+)" y="293" class="tick"', chart.svg()))
+    places = sorted(float(place) for place in re.findall(r'x="([\d.]+)" y="293" class="tick x"', chart.svg()))
     assert 2 < len(places) < 20
     assert min(right - left for left, right in itertools.pairwise(places)) > 55
 
@@ -104,15 +105,15 @@ def test_every_picture_is_well_formed_and_has_neither_style_nor_script_nor_addre
 
 def test_a_point_that_can_be_picked_says_what_it_is(subject):
     (picture,) = figures(subject, "tradeoff")
-    marks = re.findall(r'<(?:circle|path)[^>]*data-pick="[0-9a-f]+"[^>]*><title>([^<]+)</title>', picture.drawing)
+    marks = re.findall(r'<(?:circle|path)[^>]*data-c="[0-9a-f]+"[^>]*><title>([^<]+)</title>', picture.drawing)
     assert len(marks) == 12  # three values of x on two types of machines, one or two of them
     assert all("vm_type=" in words and "accuracy" in words and "P(limits)" in words for words in marks)
-    assert sum(words.startswith("recommended: ") for words in marks) == 1
+    assert sum(words.startswith("recommended, ") for words in marks) == 1
 
 
 def test_hostile_words_in_a_chart_stay_words():
     chart = Chart(across([0.0, 1.0]), up([0.0, 1.0]), HOSTILE, HOSTILE, HOSTILE)
-    chart.dot(0.5, 0.5, "tested", HOSTILE)
+    chart.dot(0.5, 0.5, "tested", Mark(HOSTILE, HOSTILE))
     chart.level(0.5, "limit", HOSTILE)
     chart.upright(0.5, "limit", HOSTILE)
     assert "<script" not in chart.svg()

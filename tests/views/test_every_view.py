@@ -77,7 +77,8 @@ def test_a_view_in_the_list_shows_in_a_notebook_what_it_has_for_one(subject, mon
 
 
 def test_a_view_in_the_list_has_a_place_on_the_page_and_is_rendered_with_those_of_its_effort(subject):
-    page = pages.study_page(SimpleNamespace(name="shown", trouble=""), 0, "", "")
+    shown = SimpleNamespace(name="shown", trouble="", said="", subject=None, made=lambda _view: None)
+    page = pages.study_page(shown, 0, "", "")
     assert '<section id="made-up"' in page
     assert '<a href="#made-up">A made-up view</a>' in page
     assert "made up words" in renderer._html(subject, "facts")["made-up"]

@@ -46,9 +46,9 @@ def test_the_line_of_quality_rises_with_the_money():
 
 def test_attempts_under_way_come_last_and_all_bars_are_of_one_width():
     bars = (
-        Bar(0, 1, 0.0, 10.0, False, None, "oom", 0.5),
-        Bar(2, 1, 5.0, 20.0, True, "2 x large", "running", 1.0),
-        Bar(1, 2, 10.0, 20.0, False, "1 x small", "ok", 0.5),
+        Bar(0, 1, {}, 1.0, 0.0, 0.0, 10.0, False, None, "oom", 0.5),
+        Bar(2, 1, {}, 1.0, 5.0, 5.0, 20.0, True, "2 x large", "running", 1.0),
+        Bar(1, 2, {}, 1.0, 10.0, 10.0, 20.0, False, "1 x small", "ok", 0.5),
     )
     lines = timeline_lines(bars, ASCII)
     assert [line.split("|")[0].strip() for line in lines] == ["0", "1", "2"]
@@ -59,7 +59,7 @@ def test_attempts_under_way_come_last_and_all_bars_are_of_one_width():
 
 
 def test_no_more_lines_than_asked_for():
-    bars = tuple(Bar(number, 1, number, number + 1.0, False, None, "ok", 0.1) for number in range(20))
+    bars = tuple(Bar(number, 1, {}, 1.0, number, number, number + 1.0, False, None, "ok", 0.1) for number in range(20))
     assert len(timeline_lines(bars, ASCII, 4)) == 4
     assert timeline_lines((), ASCII) == ["no trial was started yet"]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 from trimtuner.decisions.stopping import AfterTime, AfterTrials, Stop
-from trimtuner.engines.protocol import Engine, Launch, Machines
-from trimtuner.engines.supervising.files import log_of, open_regular
+from trimtuner.engines.protocol import Engine, Launch, Machines, Report
+from trimtuner.engines.supervising.files import REPORTS, Folder, folder_at, log_of, open_regular, read_regular
 from trimtuner.engines.supervising.nodes import as_written
 from trimtuner.errors import InputError
 from trimtuner.jobs.differing import description_of, note, refusal, require_judgeable, ways_on
@@ -34,6 +35,7 @@ from trimtuner.tuning.recipe import Recipe
 
 _TAIL_BYTES = 64 * 1024
 _LAST_BYTES = 4 * 1024
+_REPORTS_BYTES = 256 * 1024  # of what a trial reported: more than a curve shows
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ class JobStudy:
             limits=Limits(job.budget.trials, job.budget.seconds),
             command_of=command_of,
             log_of=lambda trial, attempt: self.log_of(view.id, trial, attempt),
+            reports_of=lambda trial, attempt: self.reports_of(view, trial, attempt),
             note=note(job, differing),
             differing=differing,
             place=str(job.storage),
@@ -167,6 +170,10 @@ class JobStudy:
     def log_of(self, study: str, trial: int, attempt: int) -> Path:
         """Where the output of an attempt is kept, by the study's id."""
         return log_of(self.folder / study, trial, attempt)
+
+    def reports_of(self, view: StudyView, trial: int, attempt: int) -> tuple[Report, ...]:
+        """What an attempt reported so far, where its folder is at hand."""
+        return tuple(reports_in(folder_at(self.log_of(view.id, trial, attempt).parent, view.secret)))
 
     @property
     def folder(self) -> Path:
@@ -250,6 +257,15 @@ def log_tail(path: Path, most_bytes: int = _TAIL_BYTES) -> str:
         file.seek(max(size - most_bytes, 0))
         text = file.read(most_bytes).decode("utf-8", "replace")
     return text if size <= most_bytes else f"(the last {most_bytes // 1024} KiB of {size // 1024})\n{text}"
+
+
+def reports_in(folder: Folder) -> Iterator[Report]:
+    """What was reported in the folder of an attempt, in order; what the job wrote there itself is none."""
+    text = read_regular(folder.path / REPORTS, _REPORTS_BYTES) or b""
+    for line in text.split(b"\n")[:-1]:
+        entry = folder.unsealed(REPORTS, line)
+        if entry is not None and "metrics" in entry:
+            yield Report(cast("dict[str, float]", entry["metrics"]), cast("float", entry["seconds"]))
 
 
 def last_words(log: Path) -> str:

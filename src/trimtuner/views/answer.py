@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from trimtuner.decisions.belief import Belief
-from trimtuner.problem.problem import COST, TIME
+from trimtuner.decisions.belief import LIKELY, Belief
+from trimtuner.problem.expressions import Value
+from trimtuner.problem.history import Measurement
+from trimtuner.problem.problem import COST, TIME, Constraint
 from trimtuner.state import StudyState
 from trimtuner.tuning.pareto import outline_named
 from trimtuner.tuning.recommendation import Recommendation, recommendation_from
-from trimtuner.views.blocks import Block, Code, Heading, Html, TextTable, View
-from trimtuner.views.words import chance, count_of, estimate, metric, share, value_text
+from trimtuner.views.blocks import Block, Code, Facts, Folded, Heading, Html, Meter, Meters, TextTable, View, Warned
+from trimtuner.views.words import chance, count_of, estimate, metric, seconds, share, value_text
 
 
 @dataclass(frozen=True)
@@ -122,9 +125,100 @@ def _difference(name: str, own: float, other: float) -> str:
 def _blocks(subject: StudyState) -> list[Block]:
     view = answers(subject)
     if view.best is None:
-        return [subject.note, *view.why]
-    blocks: list[Block] = [subject.note, _table(view.best, view), Heading("Why this one"), *view.why]
-    return blocks if view.command is None else [*blocks, Heading("Train it with"), Code(view.command)]
+        return [*_known_already(subject), subject.note, *view.why]
+    best = view.best
+    parts: list[Block] = [subject.note, Warned(_none_likely(best)) if not best.is_feasible else "", _sentence(best)]
+    parts += [Facts(_config_facts(best.config, best.fraction)), *_command(view.command)]
+    parts += [_estimates(best), _limits(subject, best), Heading("Why this one"), *view.why]
+    return parts if view.runner_up is None else [*parts, Folded(f"Beside the {view.beside}", [_table(best, view)])]
+
+
+def _sentence(best: Recommendation) -> str:
+    """What it reaches and costs, and how sure that is, to be read aloud."""
+    said = [f"{name} {estimate(name, found)}" for name, found in best.estimates.items()]
+    how = "It was measured" if best.is_measured else "A run of it should show"
+    odds = f"; it runs and meets every limit with probability {chance(best.chance_feasible)}"
+    return f"{how}: {', '.join(said)}{odds}." if said else f"Nothing is known of it yet{odds}."
+
+
+def _none_likely(best: Recommendation) -> str:
+    odds = chance(best.chance_feasible)
+    return f"Nothing known is likely to meet every limit; this comes nearest, with probability {odds}."
+
+
+def _config_facts(config: Mapping[str, Value], fraction: float) -> dict[str, str]:
+    data = {} if fraction == 1.0 else {"data": share(fraction)}
+    return {name: value_text(value) for name, value in config.items()} | data
+
+
+def _command(command: str | None) -> list[Block]:
+    return [] if command is None else [Code(command)]
+
+
+def _estimates(best: Recommendation) -> TextTable:
+    """The numbers with their intervals."""
+    lines = []
+    for name, found in best.estimates.items():
+        interval = "measured" if found.low == found.high else f"{metric(name, found.low)} to {metric(name, found.high)}"
+        lines.append([name, metric(name, found.mean), interval])
+    return TextTable(["", "expected", "in 9 of 10 cases"], lines, "answer")
+
+
+def _limits(subject: StudyState, best: Recommendation) -> Block:
+    """Each limit with its margin and its chance."""
+    meters = []
+    for one in subject.problem.constraints:
+        found, odds = best.estimates.get(one.metric), best.feasible[one.text]
+        margin = "" if found is None else f"{_margin(one, found.mean)}; "
+        words = f"{margin}holds with probability {chance(odds)}"
+        meters.append(Meter(one.text, odds, words, "good" if odds >= LIKELY else "bad"))
+    return Meters(meters) if meters else "There are no limits."
+
+
+def _margin(limit: Constraint, value: float) -> str:
+    """Such as ``0.275 USD (23 %) to spare``."""
+    gap = abs(limit.limit - value)
+    part = f" ({100 * gap / abs(limit.limit):.0f} %)" if limit.limit else ""
+    return f"{metric(limit.metric, gap)}{part} {'to spare' if limit.is_met(value) else 'beyond it'}"
+
+
+def _known_already(subject: StudyState) -> list[Block]:
+    """What the record says was recommended last, and what was measured of it: nothing need be fitted to show it."""
+    found = _last_recommended(subject)
+    if found is None:
+        return []
+    config, fraction, since = found
+    own = [m for m in subject.history.measurements if dict(m.configuration) == dict(config)]
+    measured = [f"{metric_words(m)} on {share(m.fraction)} of the data" for m in own[-2:]]
+    told = f"Measured of it so far: {'; '.join(measured)}." if measured else "It was not measured itself yet."
+    command = None if subject.command_of is None else shlex.join(subject.command_of(config, fraction))
+    return [f"Recommended {since}.", Facts(_config_facts(config, fraction)), *_command(command), told]
+
+
+def _last_recommended(subject: StudyState) -> tuple[Mapping[str, Value], float, str] | None:
+    """Configuration, fraction, and since when."""
+    found = [trial for trial in subject.trials if trial.recommended is not None]
+    if not found:
+        return None
+    last = found[-1]
+    config, fraction = last.recommended or ({}, 1.0)
+    asked = next((one.asked_at for one in subject.attempts if one.trial == last.number), None)
+    ago = "" if asked is None else f", {seconds(max(subject.now - asked, 0.0))} ago"
+    return config, fraction, f"when trial {last.number} was asked{ago}"
+
+
+def _at_once(subject: StudyState) -> list[Block]:
+    """The same until the model is fitted to what was measured since."""
+    known = _known_already(subject)
+    if not known:
+        return [subject.why_no_model or "Nothing was recommended yet: the first trials are a design."]
+    count = count_of(len(subject.history.measurements), "measurement")
+    return [subject.note, *known, f"What it reaches and costs, with intervals, follows from {count} in a moment."]
+
+
+def metric_words(measured: Measurement) -> str:
+    """What was measured, in words."""
+    return ", ".join(f"{name} {metric(name, value)}" for name, value in measured.metrics.items())
 
 
 def _in_notebook(subject: StudyState) -> list[Block]:
@@ -149,4 +243,4 @@ def _table(best: Recommendation, view: Answers) -> TextTable:
     return TextTable(["", word, view.beside][: len(columns) + 1], lines, "answer")
 
 
-VIEW = View("answer", "Recommendation", "model", _blocks, in_notebook=_in_notebook, is_drawn=False)
+VIEW = View("answer", "What to run", "model", _blocks, in_notebook=_in_notebook, at_once=_at_once, is_drawn=False)

@@ -38,7 +38,33 @@ class TextTable:
 
     heads: Sequence[str]
     lines: Sequence[Sequence[str]]
-    kind: Literal["plain", "answer"] = "plain"  # how it looks
+    kind: Literal["plain", "answer", "data"] = "plain"  # how it looks
+    keys: Sequence[str] = ()  # of the configuration of each line, where all lines have one
+
+
+@dataclass(frozen=True)
+class Meter:
+    """How much of a whole: a name, a share from 0 to 1 (None: not known), and the words behind it."""
+
+    name: str
+    share: float | None
+    words: str
+    kind: Literal["plain", "good", "bad"] = "plain"
+    trial: int | None = None
+
+
+@dataclass(frozen=True)
+class Meters:
+    """Meters below each other."""
+
+    meters: Sequence[Meter]
+
+
+@dataclass(frozen=True)
+class Warned:
+    """Words that must not be overlooked."""
+
+    text: str
 
 
 @dataclass(frozen=True)
@@ -50,13 +76,13 @@ class Code:
 
 @dataclass(frozen=True)
 class Picture:
-    """An SVG with its legend, (class, words) of each mark, and words below."""
+    """An SVG with its legend, (class, words) of each mark, words below, and the same in numbers."""
 
     svg: str
     legend: Sequence[tuple[str, str]] = ()
     caption: str = ""
     name: str | None = None  # of a file of its own; None: it is only shown among its view's other blocks
-    picked: str | None = None  # what it shows, where its points can be picked by pointer or by arrow keys
+    table: TextTable | None = None  # what is drawn, for who cannot see it, and to be taken along as CSV
     is_shown: bool = True  # False: it can only be had as a file
 
 
@@ -91,7 +117,7 @@ class Drawn:
 
 
 Block: TypeAlias = (
-    str | Heading | Facts | TextTable | Code | Picture | Folded | Beside | Html | Drawn
+    str | Heading | Facts | TextTable | Meters | Warned | Code | Picture | Folded | Beside | Html | Drawn
 )  # str: a paragraph
 BlocksOf: TypeAlias = Callable[[StudyState], Sequence[Block]]
 
@@ -106,6 +132,8 @@ class View:
     blocks: BlocksOf
     in_report: BlocksOf | None = None  # where a file, which can ask nobody, must hold more than the page
     in_notebook: BlocksOf | None = None  # what is shown there, where there is little room; None: nothing
+    at_once: BlocksOf | None = None  # what the record says already, until the model is fitted
+    size: Literal["half", "wide"] = "half"  # of the page, where there is room
     is_drawn: bool = True  # whether it has pictures that can be had as files
     nothing: str = "There is nothing to draw yet."  # what is said where there is no block, or no picture
 
@@ -120,6 +148,10 @@ class View:
     def html(self, subject: StudyState) -> str:
         """The view as it is on the page."""
         return html_of(self.shown(subject))
+
+    def html_at_once(self, subject: StudyState) -> str | None:
+        """What can be said before a model is fitted; nothing where that is nothing."""
+        return None if self.at_once is None else html_of(safely(self.at_once, subject))
 
     def why_nothing(self, subject: StudyState) -> str:
         """Why there is nothing to see: no model yet, where it takes one; else what the view itself says."""
@@ -170,6 +202,10 @@ def _html(block: Block) -> str:
             return f"<dl class='facts'>{''.join(items)}</dl>"
         case TextTable():
             return _table(block)
+        case Meters(meters):
+            return f"<ul class='meters'>{''.join(map(_meter, meters))}</ul>"
+        case Warned(text):
+            return f"<p class='warned'>{escape(text)}</p>"
         case Code(text):
             return f"<pre tabindex='0'><code>{escape(text)}</code></pre>"
         case Picture():
@@ -186,23 +222,30 @@ def _html(block: Block) -> str:
 
 def _table(table: TextTable) -> str:
     """A table that scrolls by itself where it is too wide."""
-    head = "".join(f"<th scope='col'>{escape(one)}</th>" for one in table.heads)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in table.lines)
+    head = "".join(f"<th scope='col'>{escape(one)}</th>" if one else "<td></td>" for one in table.heads)
+    keys = [f" data-c='{escape(key, quote=True)}'" for key in table.keys] or [""] * len(table.lines)
+    cells = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in table.lines)
+    body = "".join(f"<tr{key}>{line}</tr>" for key, line in zip(keys, cells, strict=True))
     inside = f"<table class='{table.kind}'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f"<div class='scroll'>{inside}</div>"
+    return f"<div class='scroll' tabindex='0'>{inside}</div>"
+
+
+def _meter(meter: Meter) -> str:
+    value = "" if meter.share is None else f" value='{min(max(meter.share, 0.0), 1.0):.4f}'"
+    trial = "" if meter.trial is None else f" data-t='{meter.trial:d}'"
+    name = escape(meter.name, quote=True)
+    bar = f"<progress max='1'{value} class='{meter.kind}' aria-label='{name}'></progress>"
+    return f"<li{trial}><span class='name'>{name}</span>{bar}<span>{escape(meter.words)}</span></li>"
 
 
 def _figure(picture: Picture) -> str:
-    """Wider than a phone if need be, with its legend and words below; of one to be picked from, what is picked."""
-    scroll, below = "<div class='scroll'>", ""
-    if picture.picked is not None:
-        keys = f"{escape(picture.picked, quote=True)}; the left and right arrow keys go from point to point"
-        scroll = f"<div class='scroll pickable' tabindex='0' role='group' aria-label='{keys}'>"
-        below = "<p class='picked' aria-live='polite'>No point is picked.</p>"
+    """The picture, wider than a phone if need be, with its legend, its words, and its numbers as a table."""
     items = "".join(f"<li>{_swatch(kind)}{escape(words)}</li>" for kind, words in picture.legend)
     legend = f"<ul class='legend'>{items}</ul>" if items else ""
     caption = f"<figcaption>{escape(picture.caption)}</figcaption>" if picture.caption else ""
-    return f"<figure>{scroll}{picture.svg}</div>{legend}{caption}</figure>{below}"
+    table = _html(Folded("As a table", [picture.table])) if picture.table is not None else ""
+    name = f" data-name='{escape(picture.name, quote=True)}'" if picture.name is not None else ""
+    return f"<figure{name}><div class='scroll'>{picture.svg}</div>{legend}{caption}{table}</figure>"
 
 
 def _swatch(kind: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,10 +18,14 @@ from trimtuner.state import StudyState
 from trimtuner.tuning.recommendation import Estimate
 from trimtuner.views.blocks import Block, Drawn, Picture, TextTable, View, numbered
 from trimtuner.views.drawing.chart import Chart, across, unit_of, up
+from trimtuner.views.drawing.marks import key_of, mark_of
 from trimtuner.views.drawing.scales import kind_for
-from trimtuner.views.words import configuration, estimate, metric, share
+from trimtuner.views.words import cell, configuration, estimate, metric, share
+
+Configs: TypeAlias = list[dict[str, Value]]
 
 _SHOWN = 6
+_OTHERS = 60  # of which only what was measured is drawn, thin
 _STEPS = 25
 _DEVIATIONS = 1.6449  # of a normal: a band that should hold 90 % of measurements
 
@@ -40,6 +45,7 @@ class Curves:
 
     metric: str
     curves: tuple[Curve, ...]
+    others: tuple[Curve, ...] = ()  # only measured, on several shares of the data
 
 
 def curves(subject: StudyState) -> tuple[Curves, ...]:
@@ -49,18 +55,22 @@ def curves(subject: StudyState) -> tuple[Curves, ...]:
     belief, recommendation = subject.belief.undisturbed, subject.recommendation  # as the points are: of whole runs
     goal = belief.problem.goal.metric
     names = dict.fromkeys((goal, *(c.metric for c in belief.problem.constraints), belief.effort_metric))
-    shown = _worth_showing(subject, dict(recommendation.config))
+    shown, others = _worth_showing(subject, dict(recommendation.config))
     # The cost of a run follows from its time; one of the two tells it all.
     kept = [name for name in names if name != TIME or COST not in names]
     return tuple(
-        Curves(name, tuple(_curve(belief, name, config) for config in shown))
+        Curves(
+            name,
+            tuple(_curve(belief, name, config) for config in shown),
+            tuple(Curve(config, _measured(belief, name, config), ()) for config in others),
+        )
         for name in kept
         if belief.quantity_name(name) in belief.quantities
     )
 
 
-def _worth_showing(subject: StudyState, recommended: dict[str, Value]) -> list[dict[str, Value]]:
-    """The recommended one, then those that were measured at the most fractions, the best of them first."""
+def _worth_showing(subject: StudyState, recommended: dict[str, Value]) -> tuple[Configs, Configs]:
+    """The recommended one, then those that were measured at the most fractions, the best of them first; and others."""
     goal, key = subject.problem.goal, subject.problem.space.key
     measured: dict[Key, list[Measurement]] = {}
     for one in subject.history.measurements:
@@ -68,19 +78,23 @@ def _worth_showing(subject: StudyState, recommended: dict[str, Value]) -> list[d
     measured.pop(key(recommended), None)
     values = {name: [goal.sign * one.metrics[goal.metric] for one in found] for name, found in measured.items()}
     ranked = sorted(measured, key=lambda name: (len(values[name]), max(values[name])), reverse=True)
-    return [recommended, *(dict(measured[name][0].configuration) for name in ranked[: _SHOWN - 1])]
+    found = [dict(measured[name][0].configuration) for name in ranked if len(values[name]) > 1]
+    alone = [dict(measured[name][0].configuration) for name in ranked if len(values[name]) == 1]
+    first = (found + alone)[: _SHOWN - 1]
+    return [recommended, *first], [one for one in found if one not in first][:_OTHERS]
 
 
 def _curve(belief: Belief, name: str, config: dict[str, Value]) -> Curve:
     fractions = _fractions(belief.problem.space.fractions)
     position = belief.pool.position(config)
     places = Places(belief.pool, np.full(len(fractions), position, dtype=np.int64), fractions)
-    measured = sorted(
-        (m.fraction, m.metrics[name])
-        for m in belief.measurements
-        if name in m.metrics and dict(m.configuration) == config
-    )
-    return Curve(config, tuple(measured), tuple(zip(fractions.tolist(), predicted(belief, name, places), strict=True)))
+    band = tuple(zip(fractions.tolist(), predicted(belief, name, places), strict=True))
+    return Curve(config, _measured(belief, name, config), band)
+
+
+def _measured(belief: Belief, name: str, config: dict[str, Value]) -> tuple[tuple[float, float], ...]:
+    found = (m for m in belief.measurements if name in m.metrics and dict(m.configuration) == config)
+    return tuple(sorted((m.fraction, m.metrics[name]) for m in found))
 
 
 def predicted(belief: Belief, name: str, places: Places) -> list[Estimate]:
@@ -104,7 +118,12 @@ def _blocks(subject: StudyState) -> list[Block]:
         return []
     lead = "Points are measured; lines are the model's mean, and the band its 90 % interval for what is recommended."
     pictures = [
-        Picture(_picture(view), _marks(view) if view is found[-1] else (), name=numbered("curves", view.metric, place))
+        Picture(
+            _picture(view),
+            _marks(view) if view is found[-1] else (),
+            name=numbered("curves", view.metric, place),
+            table=_data(view),
+        )
         for place, view in enumerate(found)
     ]
     return [Drawn([lead, *pictures], [_table(view, subject.problem.space.fractions) for view in found])]
@@ -126,6 +145,20 @@ def _table(view: Curves, fractions: tuple[float, ...]) -> TextTable:
     return TextTable(["data", f"predicted {view.metric}", "measured"], lines)
 
 
+def _data(view: Curves) -> TextTable:
+    """Everything measured that is drawn."""
+    all_curves = (*view.curves, *view.others)
+    lines = [
+        [configuration(curve.config), cell(fraction), cell(value)]
+        for curve in all_curves
+        for fraction, value in curve.measured
+    ]
+    keys = [key_of(curve.config) for curve in all_curves for _ in curve.measured]
+    return TextTable(
+        ["configuration", "share of the data", f"{view.metric}{unit_of(view.metric)}"], lines, "data", keys
+    )
+
+
 def _marks(view: Curves) -> list[tuple[str, str]]:
     """(class, words) of each curve: what is recommended in full, of the others what differs."""
     own = view.curves[0].config
@@ -133,12 +166,12 @@ def _marks(view: Curves) -> list[tuple[str, str]]:
     for place, curve in enumerate(view.curves[1:], start=1):
         other = {name: value for name, value in curve.config.items() if own.get(name) != value}
         found.append((f"line series{place}", f"with {configuration(other)}"))
-    return found
+    return [*found, ("line other", "others, as measured")] if view.others else found
 
 
 def _picture(view: Curves) -> str:
     """A line and points for each configuration, over the share of the data; a band for what is recommended."""
-    values = [one for curve in view.curves for _, one in curve.measured]
+    values = [one for curve in (*view.curves, *view.others) for _, one in curve.measured]
     values += [expected.mean for curve in view.curves for _, expected in curve.band]
     values += [end for _, expected in view.curves[0].band for end in (expected.low, expected.high)]
     fractions = [fraction for curve in view.curves for fraction, _ in curve.band]
@@ -153,12 +186,17 @@ def _picture(view: Curves) -> str:
     )
     own = view.curves[0].band
     chart.band([(at, one.low) for at, one in own], [(at, one.high) for at, one in own], "series0")
+    for curve in view.others:
+        chart.line(list(curve.measured), "other", mark_of(curve.config))
     for number, curve in enumerate(view.curves):
-        chart.line([(fraction, expected.mean) for fraction, expected in curve.band], f"series{number}")
-    for number, curve in enumerate(view.curves):
+        expected = [(fraction, one.mean) for fraction, one in curve.band]
+        chart.line(expected, f"series{number}", mark_of(curve.config, "as the model expects it"))
+    drawn = [*((curve, "other") for curve in view.others)]
+    drawn += [(curve, f"series{number} tested") for number, curve in enumerate(view.curves)]
+    for curve, kind in drawn:
         for fraction, value in curve.measured:
-            told = f"{configuration(curve.config)} on {share(fraction)}: {view.metric} {metric(view.metric, value)}"
-            chart.dot(fraction, value, f"series{number} tested", told)
+            told = f"{view.metric} {metric(view.metric, value)} on {share(fraction)} of the data"
+            chart.dot(fraction, value, kind, mark_of(curve.config, told), 2.5 if kind == "other" else 4.0)
     return chart.svg()
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from trimtuner.views import (
     answer,
     curves,
+    effects,
     importance,
     machines,
+    now,
+    parallel,
     progress,
     speed,
     spend,
@@ -14,20 +17,25 @@ from trimtuner.views import (
     tradeoff,
     trials,
     trust,
+    within,
 )
 from trimtuner.views.blocks import View
 
 VIEWS: tuple[View, ...] = (
-    spend.VIEW,
     answer.VIEW,
-    progress.VIEW,
+    spend.VIEW,
+    now.VIEW,
     tradeoff.VIEW,
-    curves.VIEW,
+    progress.VIEW,
+    parallel.VIEW,
     machines.VIEW,
     speed.VIEW,
+    importance.VIEW,
+    effects.VIEW,
+    curves.VIEW,
+    within.VIEW,
     timeline.VIEW,
     trials.VIEW,
-    importance.VIEW,
     trust.VIEW,
 )
 

@@ -70,8 +70,6 @@ def figures(subject: StudyState, name: str) -> list[Figure]:
 
 def _plain_style() -> str:
     """The page's style with its light colours written out: few programs but browsers know variables."""
-    style = asset("style.css")
-    light = dict(re.findall(r"(--[a-z0-9-]+):\s*(#[0-9a-f]+)", style.split("@media", 1)[0]))
-    rules = style.split("svg.chart { display", 1)[1].split("}", 1)[1].split("ul.legend", 1)[0]
-    written = _VARIABLE.sub(lambda match: light.get(match[1], "#000000"), rules)
+    light = dict(re.findall(r"(--[a-z0-9-]+):\s*(#[0-9a-f]+)", asset("style.css").split("@media", 1)[0]))
+    written = _VARIABLE.sub(lambda match: light.get(match[1], "#000000"), asset("chart.css"))
     return written.replace("svg.chart ", "").replace("system-ui, ", "")

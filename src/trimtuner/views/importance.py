@@ -118,7 +118,11 @@ def _blocks(subject: StudyState) -> list[Block]:
     )
     said = sentence(f"{'; '.join(most)}.") if most else "As far as is known, no parameter matters."
     marks = [(f"bar series{place}", one.metric) for place, one in enumerate(found)]
-    return [lead, said, Drawn([Picture(_picture(found), marks, name="importance")], [_table(found)])]
+    return [
+        lead,
+        said,
+        Drawn([Picture(_picture(found), marks, name="importance", table=_table(found))], [_table(found)]),
+    ]
 
 
 def _table(found: tuple[Importance, ...]) -> TextTable:

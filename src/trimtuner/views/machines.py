@@ -9,14 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtuner.problem.expressions import Value
+from trimtuner.problem.problem import COST, TIME
 from trimtuner.problem.values import number_in
 from trimtuner.state import StudyState
+from trimtuner.tuning.recommendation import Estimate, recommendation_from
 from trimtuner.views.blocks import Block, Drawn, Picture, TextTable, View, numbered
-from trimtuner.views.drawing.chart import cut, drawn, room_for
-from trimtuner.views.drawing.svg import element, text, title
-from trimtuner.views.words import chance, configuration, times
+from trimtuner.views.drawing.chart import cut, drawn, room_for, unit_of
+from trimtuner.views.drawing.marks import key_of, mark_of
+from trimtuner.views.drawing.svg import element, text
+from trimtuner.views.words import cell, chance, estimate, metric, times
 
-_CELL_WIDTH, _CELL_HEIGHT, _NAME_LETTERS = 64, 34, 28
+_CELL_WIDTH, _CELL_HEIGHT, _NAME_LETTERS = 92, 58, 28
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class MachineCell:
     chance: float  # that it runs and meets every limit
     config: Mapping[str, Value]
     tested: int  # trials on these machines, at any share of the data
+    expected: Mapping[str, Estimate]  # of that configuration, where it counts
     is_recommended: bool
 
 
@@ -57,7 +61,11 @@ def machines(subject: StudyState) -> MachineMap | None:
     tested = Counter(_machines_of(trial.config, subject) for trial in subject.trials)
     own = _machines_of(recommendation.config, subject)
     cells = [
-        MachineCell(*place, belief.feasible_at(target), configs[target], tested[place], place == own)
+        MachineCell(
+            *(*place, belief.feasible_at(target), configs[target], tested[place]),
+            expected=recommendation_from(belief, target).estimates,
+            is_recommended=place == own,
+        )
         for place, target in best.items()
     ]
     return _arranged(cells, subject)
@@ -83,8 +91,8 @@ def _blocks(subject: StudyState) -> list[Block]:
     if view is None:
         return []
     lead = (
-        "The number in a cell, and its colour, is the chance that the best configuration on these machines meets the "
-        "limits; a dot means that they were tested, the frame is what is recommended."
+        "In each cell the best configuration on these machines: the chance that it meets the limits, which is also the "
+        "colour, and what a run would cost and take. A dot: tested there; the frame: recommended."
     )
     written = (
         "The chance that the best configuration on so many machines of a type meets the limits; * is tested, < is "
@@ -92,7 +100,7 @@ def _blocks(subject: StudyState) -> list[Block]:
     )
     captions = [market.replace("_", " ") if len(view.markets) > 1 else "" for market in view.markets]
     pictures = [
-        Picture(_picture(view, market), caption=caption, name=numbered("machines", market, place))
+        Picture(_picture(view, market), (), caption, numbered("machines", market, place), _data(view, market))
         for place, (market, caption) in enumerate(zip(view.markets, captions, strict=True))
     ]
     return [Drawn([lead, *pictures], [written, *(_table(view, market) for market in view.markets)])]
@@ -109,6 +117,23 @@ def _table(view: MachineMap, market: str) -> TextTable:
     return TextTable([market.replace("_", " "), *map(str, view.vm_counts)], lines)
 
 
+def _data(view: MachineMap, market: str) -> TextTable:
+    """Every cell with the best configuration on its machines, and all that is expected of it."""
+    cells = [one for one in view.cells if one.market == market]
+    names = dict.fromkeys(name for one in cells for name in one.config)
+    metrics = dict.fromkeys(name for one in cells for name in one.expected)
+    lines = [
+        [
+            *(cell(one.config.get(name)) for name in names),
+            *(cell(one.expected[name].mean if name in one.expected else None) for name in metrics),
+            *(f"{one.chance:.4g}", cell(one.tested)),
+        ]
+        for one in cells
+    ]
+    heads = [*names, *(f"{name}{unit_of(name)}" for name in metrics), "P(limits)", "trials there"]
+    return TextTable(heads, lines, "data", [key_of(one.config) for one in cells])
+
+
 def _picture(view: MachineMap, market: str) -> str:
     """A cell for each VM type and count: its colour and its number are the chance of meeting the limits."""
     names_width = max(room_for(view.vm_types, _NAME_LETTERS), 70.0)
@@ -120,26 +145,30 @@ def _picture(view: MachineMap, market: str) -> str:
     for line, vm_type in enumerate(view.vm_types):
         name = cut(vm_type, _NAME_LETTERS)
         parts.append(text(name, names_width - 8, 34 + _CELL_HEIGHT * (line + 0.65), "tick", "end"))
-    for cell in (one for one in view.cells if one.market == market):
-        left = names_width + _CELL_WIDTH * view.vm_counts.index(cell.vm_count)
-        top = 34 + _CELL_HEIGHT * view.vm_types.index(cell.vm_type)
-        parts.append(_cell_picture(cell, left, top))
+    for one in (one for one in view.cells if one.market == market):
+        left = names_width + _CELL_WIDTH * view.vm_counts.index(one.vm_count)
+        top = 34 + _CELL_HEIGHT * view.vm_types.index(one.vm_type)
+        parts.append(_cell_picture(one, left, top))
     name = f"Chance of meeting the limits by VM type and count, {market}"
     return drawn(max(width, names_width + 80), height, name, "".join(parts))
 
 
-def _cell_picture(cell: MachineCell, left: float, top: float) -> str:
-    tested = f", tested {times(cell.tested)}"
-    told = f"{cell.vm_count} x {cell.vm_type}: P(limits) {chance(cell.chance)}{tested}; {configuration(cell.config)}"
-    level = min(int(cell.chance * 5), 4)
+def _cell_picture(shown: MachineCell, left: float, top: float) -> str:
+    figures = [metric(name, shown.expected[name].mean) for name in (COST, TIME) if name in shown.expected]
+    others = [f"{name} {estimate(name, one)}" for name, one in shown.expected.items()]
+    tested = f"P(limits) {chance(shown.chance)}, tested {times(shown.tested)}"
+    mark = mark_of(shown.config, f"{shown.vm_count} x {shown.vm_type}", tested, *others)
+    level = min(int(shown.chance * 5), 4)
     square = {"x": left + 1, "y": top + 1, "width": _CELL_WIDTH - 2, "height": _CELL_HEIGHT - 2}
-    parts = [title(told), element("rect", **square, class_=f"cell level{level}")]
-    parts.append(text(chance(cell.chance), left + _CELL_WIDTH / 2, top + 23, f"celltext level{level}", "middle"))
-    if cell.tested:
-        parts.append(element("circle", cx=left + _CELL_WIDTH - 8, cy=top + 8, r=3, class_=f"mark level{level}"))
-    if cell.is_recommended:
+    parts = [element("rect", **square, class_=f"cell level{level}")]
+    for line, words in enumerate((chance(shown.chance), *figures)):
+        class_ = f"celltext level{level}{' first' if line == 0 else ''}"
+        parts.append(text(words, left + _CELL_WIDTH / 2, top + 18 + 16 * line, class_, "middle"))
+    if shown.tested:
+        parts.append(element("circle", cx=left + _CELL_WIDTH - 9, cy=top + 9, r=3, class_=f"spot level{level}"))
+    if shown.is_recommended:
         parts.append(element("rect", **square, class_="chosen"))
-    return element("g", *parts)
+    return mark.drawn("g", *parts)
 
 
 VIEW = View("machines", "Machines", "model", _blocks, nothing="This space has no machines to choose from.")

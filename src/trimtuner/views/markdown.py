@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from trimtuner.state import StudyState
 from trimtuner.views import every
-from trimtuner.views.blocks import Beside, Block, Code, Drawn, Facts, Folded, Heading, TextTable
+from trimtuner.views.blocks import Beside, Block, Code, Drawn, Facts, Folded, Heading, Meters, TextTable, Warned
 from trimtuner.views.document import goal_text
 
 
@@ -32,6 +32,10 @@ def _written(blocks: Sequence[Block]) -> list[str]:
             case TextTable(heads, lines):
                 rule = " | ".join("---" for _ in heads)
                 parts.append("\n".join([_row(heads), f"| {rule} |", *(_row(line) for line in lines)]))
+            case Meters(meters):
+                parts.append("\n".join(f"- {_text(one.name)}: {_text(one.words)}" for one in meters))
+            case Warned(text):
+                parts.append(f"**{_text(text)}**")
             case Code(text):
                 parts.append(_fenced(text))
             case Folded(blocks=inside) | Beside(blocks=inside) | Drawn(written=inside):

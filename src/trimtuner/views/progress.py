@@ -16,6 +16,7 @@ from trimtuner.problem.space import Key
 from trimtuner.state import StudyState
 from trimtuner.views.blocks import Block, Drawn, Folded, Picture, TextTable, View, named_pictures
 from trimtuner.views.drawing.chart import Chart, across, time_unit, unit_of, up
+from trimtuner.views.drawing.marks import key_of, mark_of
 from trimtuner.views.words import BLOCKS, Signs, chance, changed, configuration, metric, seconds, usd
 
 _LETTERS = 40  # of the line in a terminal
@@ -151,17 +152,21 @@ def _blocks(subject: StudyState) -> list[Block]:
     )
     unit, name = time_unit(max(point.seconds for point in points))
     times, paid = [point.seconds / unit for point in points], [point.usd for point in points]
+    changes = _changes(points, goal)
     over_time = _picture(points, goal, times, f"{name} since the first trial", "against the time passed")
-    pictures: list[Block] = [Picture(over_time, _MARKS, name=None if now.usd else "progress")]
+    pictures: list[Block] = [
+        Picture(over_time, _MARKS, name=None if now.usd else "progress", table=None if now.usd else changes)
+    ]
     if now.usd:
         over_money = _picture(points, goal, paid, "USD spent", "against the money spent")
-        pictures = [Picture(over_money, _MARKS, name="progress"), Folded("Against time", pictures)]
-    return [Drawn([lead, *pictures], [progress_line(points, goal)]), Folded("The changes", [_changes(points, goal)])]
+        pictures = [Picture(over_money, _MARKS, name="progress", table=changes), Folded("Against time", pictures)]
+    return [Drawn([lead, *pictures], [progress_line(points, goal), changes])]
 
 
 def _changes(points: Sequence[ProgressPoint], goal: Goal) -> TextTable:
     """The moments when the recommendation changed, by money, or by time where none was spent."""
     has_cost = any(one.usd for one in points)
+    found = [one for one in points if one.is_change]
     lines = [
         [
             str(one.trial),
@@ -170,10 +175,10 @@ def _changes(points: Sequence[ProgressPoint], goal: Goal) -> TextTable:
             chance(one.chance),
             configuration(one.config),
         ]
-        for one in points
-        if one.is_change
+        for one in found
     ]
-    return TextTable(["from trial", "spent" if has_cost else "after", goal.metric, "P(limits)", "configuration"], lines)
+    heads = ["from trial", "spent" if has_cost else "after", goal.metric, "P(limits)", "configuration"]
+    return TextTable(heads, lines, keys=[key_of(one.config) for one in found])
 
 
 def _picture(points: Sequence[ProgressPoint], goal: Goal, at: list[float], x_label: str, name: str) -> str:
@@ -190,11 +195,9 @@ def _picture(points: Sequence[ProgressPoint], goal: Goal, at: list[float], x_lab
     for place, point in zip(at, points, strict=True):
         if point.is_change:
             kind = "likely" if point.chance >= 0.5 else "unlikely"
-            told = (
-                f"from trial {point.trial}, after {point.after}: {configuration(point.config)}; {goal.metric} "
-                f"{metric(goal.metric, point.goal)}, P(limits) {chance(point.chance)}"
-            )
-            chart.dot(place, point.goal, f"change {kind}", told)
+            told = f"{goal.metric} {metric(goal.metric, point.goal)}, P(limits) {chance(point.chance)}"
+            mark = mark_of(point.config, f"recommended from trial {point.trial} on, after {point.after}", told)
+            chart.dot(place, point.goal, f"change {kind}", mark)
     return chart.svg()
 
 

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from trimtuner.state import Money, StudyState
-from trimtuner.views.blocks import Block, Drawn, Facts, Picture, View
-from trimtuner.views.drawing.chart import RIGHT, WIDTH, Chart, across, drawn, time_unit, up
-from trimtuner.views.drawing.svg import element, text, title
-from trimtuner.views.words import BLOCKS, Signs, seconds, usd
+from trimtuner.views.blocks import Block, Drawn, Facts, Picture, TextTable, View
+from trimtuner.views.drawing.chart import RIGHT, Chart, across, drawn, time_unit, up
+from trimtuner.views.drawing.marks import Mark
+from trimtuner.views.drawing.svg import text
+from trimtuner.views.words import BLOCKS, Signs, cell, seconds, usd
 
 _RECENT = 10  # ended trials that tell the pace
 _STEPS_DRAWN = 600
 _NEAR = 4.0  # times what is spent: a cap farther away would press the line to the ground
 _LETTERS = 40  # of the bar in a terminal
+_WIDTH = 560  # beside the answer
 _PARTS = (("part spent", "spent"), ("part reserved", "reserved for running trials"), ("part left", "left"))
 
 
@@ -155,8 +157,13 @@ def _blocks(subject: StudyState) -> list[Block]:
     money = Drawn([Facts(_facts(view)), bar], [money_bar(view)])
     told = "Each step is a trial that ended and was charged"
     told = f"{told}; the dashed line goes on at the present pace." if view.end is not None else f"{told}."
-    over_time = [Picture(_over_time(view), caption=told, name="spend")] if has_steps else []
+    over_time = [Picture(_over_time(view), (), told, "spend", _table(view))] if has_steps else []
     return [money, forecast_text(view), *over_time]
+
+
+def _table(view: Spend) -> TextTable:
+    """The steps, in numbers."""
+    return TextTable(["seconds", "USD spent"], [[cell(at), cell(paid)] for at, paid in view.steps], "data")
 
 
 def _in_notebook(subject: StudyState) -> list[Block]:
@@ -181,17 +188,17 @@ def _bar(view: Spend) -> str:
     """Spent, reserved and left, as parts of the budget."""
     money = view.money
     whole = money.budget or money.spent + money.reserved or 1.0
-    room, top, height = WIDTH - 2.0 * RIGHT, 4.0, 26.0
+    room, top, height = _WIDTH - 2.0 * RIGHT, 4.0, 22.0
     parts, at = [], float(RIGHT)
     for amount, kind in ((money.spent, "spent"), (money.reserved, "reserved"), (money.left or 0.0, "left")):
         width = room * min(amount / whole, 1.0)
-        words = title(f"{usd(amount)} {kind}")
-        parts.append(element("rect", words, x=at, y=top, width=width, height=height, class_=f"part {kind}"))
+        size = {"x": at, "y": top, "width": width, "height": height}
+        parts.append(Mark(f"{usd(amount)} {kind}").drawn("rect", **size, class_=f"part {kind}"))
         at += width
     cap = usd(money.budget) if money.budget is not None else "no budget"
     parts.append(text("0", RIGHT, top + height + 14, "tick", "middle"))
-    parts.append(text(cap, WIDTH - RIGHT, top + height + 14, "tick", "end"))
-    return drawn(WIDTH, 52, f"{usd(money.spent)} spent, {usd(money.reserved)} reserved, of {cap}", "".join(parts))
+    parts.append(text(cap, _WIDTH - RIGHT, top + height + 14, "tick", "end"))
+    return drawn(_WIDTH, 46, f"{usd(money.spent)} spent, {usd(money.reserved)} reserved, of {cap}", "".join(parts))
 
 
 def _over_time(view: Spend) -> str:
@@ -204,7 +211,7 @@ def _over_time(view: Spend) -> str:
     most = max(paid for _, paid in (*spent, *ahead))
     budget = view.money.budget
     near = [] if budget is None or budget > _NEAR * most else [budget]
-    x, y = across([at for at, _ in (*spent, *ahead)]), up([0.0, most, *near], 240)
+    x, y = across([at for at, _ in (*spent, *ahead)], width=_WIDTH), up([0.0, most, *near], 190)
     chart = Chart(x, y, f"{name} since the first trial", "USD spent", "Money spent over time")
     for cap in near:
         chart.level(cap, "limit", f"budget {usd(cap)}")

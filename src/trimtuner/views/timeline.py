@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import PREEMPTED, Trial
 from trimtuner.records import Attempt
 from trimtuner.records.facts import REPEATED
 from trimtuner.state import StudyState
-from trimtuner.views.blocks import Block, Drawn, Picture, View
-from trimtuner.views.drawing.chart import LEFT, WIDTH, cut, drawn, time_unit
-from trimtuner.views.drawing.scales import Scale, tick_text
-from trimtuner.views.drawing.svg import element, path_of, text, title
-from trimtuner.views.words import BLOCKS, Signs, count_of, machines, seconds, usd
+from trimtuner.views.blocks import Block, Drawn, Picture, TextTable, View
+from trimtuner.views.drawing.chart import RIGHT, TOP, Chart, cut, room_for, time_unit
+from trimtuner.views.drawing.marks import key_of, mark_of
+from trimtuner.views.drawing.scales import Scale, scale_for
+from trimtuner.views.drawing.svg import element
+from trimtuner.views.words import BLOCKS, Signs, cell, count_of, machines, seconds, share, usd
 
 RUNNING, DONE = "running", "ok"
 WAITING = "waiting"  # handed in, and not begun: in the queue of a cluster
 UNWATCHED = "unwatched"  # its run is gone; it goes on until its time-out, or until another run takes it over
 UNCOLLECTED = "uncollected"  # its run is gone and its time-out has passed: the next run will tell how it ended
-_SHOWN = 60  # the last ones
-_LINE, _TOP = 16, 10
-_WORDS_LETTERS = 44
+_SHOWN = 600  # the last ones
+_LANE, _BAR, _WIDTH = 18.0, 12.0, 1300
+_NAME_LETTERS = 30
+_HERE = "this machine"
 _STATES = (
+    ("bar queue", "waiting to start"),
     ("bar done", "ended well"),
-    ("bar failed", "failed"),
-    ("bar preempted", "pre-empted"),
+    ("bar failed", "failed or was ended (with a cross)"),
+    ("bar preempted", "pre-empted (with a cross)"),
     ("bar running", "running"),
+    ("line retry", "tried again"),
 )
 
 
@@ -36,6 +42,9 @@ class Bar:
 
     trial: int
     attempt: int
+    config: Mapping[str, Value]
+    fraction: float
+    asked: float
     begin: float
     end: float
     is_running: bool
@@ -60,6 +69,9 @@ def _bar(subject: StudyState, trial: Trial, one: Attempt, begin: float) -> Bar:
     return Bar(
         trial=one.trial,
         attempt=one.attempt,
+        config=trial.config,
+        fraction=trial.fraction,
+        asked=max(one.asked_at - begin, 0.0),
         begin=max(start - begin, 0.0),
         end=max(end - begin, start - begin, 0.0),
         is_running=is_running,
@@ -94,7 +106,8 @@ def _bars_of_memory(subject: StudyState) -> list[Bar]:
     for outcome in subject.history.outcomes:
         end, trial = clock + (outcome.time or 0.0), outcome.trial
         state = outcome.failure or DONE
-        bars.append(Bar(trial.number, 1, clock, end, False, machines(trial.config), state, outcome.cost))
+        where = trial.config, trial.fraction
+        bars.append(Bar(trial.number, 1, *where, clock, clock, end, False, machines(trial.config), state, outcome.cost))
         clock = end
     return bars
 
@@ -126,45 +139,78 @@ def _blocks(subject: StudyState) -> list[Block]:
     kinds = ", ".join(f"{count} {state}" for state, count in Counter(bar.state for bar in bars).most_common())
     last = f" The last {_SHOWN} are drawn." if len(bars) > _SHOWN else ""
     lead = f"{count_of(len(bars), 'attempt')} at trials: {kinds}."
-    return [Drawn([lead + last, Picture(_picture(bars), _STATES, name="timeline")], [lead])]
+    shown = bars[-_SHOWN:]
+    return [Drawn([lead + last, Picture(_picture(shown), _STATES, name="timeline", table=_table(shown))], [lead])]
+
+
+def _table(bars: tuple[Bar, ...]) -> TextTable:
+    """The bars that are drawn, in numbers."""
+    lines = [
+        [
+            *(cell(bar.trial), cell(bar.attempt), bar.machines or _HERE, cell(bar.fraction), bar.state),
+            *(cell(round(at, 3)) for at in (bar.asked, bar.begin, bar.end)),
+            cell(bar.usd),
+        ]
+        for bar in bars
+    ]
+    heads = ["trial", "attempt", "machines", "share of the data", "state", "asked (s)", "began (s)", "ended (s)", "USD"]
+    return TextTable(heads, lines, "data", [key_of(bar.config) for bar in bars])
+
+
+def lanes(bars: tuple[Bar, ...]) -> tuple[list[str], list[int]]:
+    """The machines of each lane, and each bar's lane: one below the other where their times overlap."""
+    found: list[tuple[str, float]] = []  # machines, when the lane is free again
+    placed: dict[int, tuple[str, int]] = {}
+    for position in sorted(range(len(bars)), key=lambda one: bars[one].asked):
+        bar, name = bars[position], bars[position].machines or _HERE
+        free = (number for number, (whose, until) in enumerate(found) if whose == name and until <= bar.asked)
+        lane = next(free, len(found))
+        found[lane : lane + 1] = [(name, bar.end)]
+        placed[position] = (name, lane)
+    order = sorted(range(len(found)), key=lambda one: (found[one][0], one))
+    rank = {lane: place for place, lane in enumerate(order)}
+    return [found[lane][0] for lane in order], [rank[placed[position][1]] for position in range(len(bars))]
 
 
 def _picture(bars: tuple[Bar, ...]) -> str:
-    """A line for each attempt, the last ones; the words beside it say what its colour says."""
-    shown = bars[-_SHOWN:]
-    first = 0.0 if len(shown) == len(bars) else min(bar.begin for bar in shown)
-    last = max(bar.end for bar in shown)
-    unit, name = time_unit(last)
-    room = 300  # for the words at the right
-    scale = Scale(first, max(last, first + 1e-9), LEFT, WIDTH - room)
-    height = _TOP + _LINE * len(shown) + 40
-    ticks = Scale(first / unit, max(last, first + 1e-9) / unit, LEFT, WIDTH - room).ticks(5)
-    parts = []
-    for tick in ticks:
-        at = scale(tick * unit)
-        parts.append(element("path", d=path_of([(at, _TOP - 4), (at, height - 36)]), class_="grid"))
-        parts.append(text(tick_text(tick, ticks), at, height - 22, "tick", "middle"))
-    parts.append(text(f"{name} since the first trial", (LEFT + WIDTH - room) / 2, height - 6, "label", "middle"))
-    parts += [_bar_picture(bar, scale, _TOP + _LINE * line) for line, bar in enumerate(shown)]
-    return drawn(WIDTH, height, f"The last {len(shown)} attempts at trials over time", "".join(parts))
+    """Time to the right; a lane for every set of machines that trials used at the same time."""
+    names, lane_of = lanes(bars)
+    unit, unit_name = time_unit(max(bar.end for bar in bars))
+    left = room_for(names, _NAME_LETTERS)
+    first = 0.0 if bars[0].asked < 0.2 * max(bar.end for bar in bars) else min(bar.asked for bar in bars) / unit
+    x = scale_for([first, *(bar.end / unit for bar in bars)], left, _WIDTH - RIGHT)
+    bottom = TOP + _LANE * len(names)
+    y = Scale(-0.5, len(names) - 0.5, TOP, bottom)
+    named = [(float(lane), cut(name, _NAME_LETTERS)) for lane, name in enumerate(names) if name not in names[:lane]]
+    words = f"{unit_name} since the first trial"
+    chart = Chart(x, y, words, "", "Attempts at trials over time, by machines", y_ticks=named)
+    before: dict[int, tuple[float, float]] = {}
+    for bar, lane in zip(bars, lane_of, strict=True):
+        _add(chart, bar, float(lane), unit)
+        if bar.trial in before:
+            chart.line([before[bar.trial], (bar.asked / unit, float(lane))], "retry")
+        before[bar.trial] = (bar.end / unit, float(lane))
+    return chart.svg()
 
 
-def _bar_picture(bar: Bar, scale: Scale, top: float) -> str:
+def _add(chart: Chart, bar: Bar, lane: float, unit: float) -> None:
     kind = "running" if bar.is_running else {DONE: "done", PREEMPTED: "preempted"}.get(bar.state, "failed")
-    begin, end = scale(bar.begin), scale(bar.end)
     again = f" (attempt {bar.attempt})" if bar.attempt > 1 else ""
-    paid = f"{usd(bar.usd)}{' reserved' if bar.is_running else ''}" if bar.usd else ""
-    where, lasted = bar.machines or "this machine", seconds(bar.end - bar.begin)
-    told = ", ".join(part for part in (f"trial {bar.trial}{again}: {bar.state}", lasted, paid, f"on {where}") if part)
-    words = cut(", ".join(part for part in (bar.state, paid, bar.machines) if part), _WORDS_LETTERS)
-    return element(
-        "g",
-        title(told),
-        text(f"{bar.trial}{'*' * (bar.attempt - 1)}", LEFT - 6, top + 11, "tick", "end"),
-        element("rect", x=begin, y=top + 1, width=max(end - begin, 2.0), height=_LINE - 4, class_=f"bar {kind}"),
-        text(words, max(end, begin + 2.0) + 5, top + 11, "tick"),
-        data_trial=str(bar.trial),
+    paid = f", {usd(bar.usd)}{' reserved' if bar.is_running else ''}" if bar.usd else ""
+    waited = [f"waited {seconds(bar.begin - bar.asked)} to start"] if bar.begin - bar.asked >= 0.1 else []
+    mark = mark_of(
+        bar.config,
+        f"trial {bar.trial}{again} on {share(bar.fraction)} of the data: {bar.state}",
+        f"{seconds(bar.end - bar.begin)}{paid}, on {bar.machines or _HERE}",
+        *waited,
+        trial=bar.trial,
     )
+    if waited:
+        chart.bar(bar.asked / unit, bar.begin / unit, lane, 4.0, "queue", mark)
+    chart.bar(bar.begin / unit, bar.end / unit, lane, _BAR, kind, mark)
+    if kind in ("failed", "preempted"):
+        cross = f"translate({chart.x(bar.end / unit):.1f},{chart.y(lane):.1f})"
+        chart.marks.append(element("path", d="M-4,-4L4,4M-4,4L4,-4", transform=cross, class_="cross"))
 
 
-VIEW = View("timeline", "Timeline", "facts", _blocks, nothing="No trial was started yet.")
+VIEW = View("timeline", "Timeline", "facts", _blocks, size="wide", nothing="No trial was started yet.")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from zlib import crc32
 
 import numpy as np
 
@@ -21,8 +20,9 @@ from trimtuner.state import StudyState
 from trimtuner.tuning.pareto import outline_named
 from trimtuner.views.blocks import Block, Drawn, Folded, Picture, TextTable, View, named_pictures
 from trimtuner.views.drawing.chart import Chart, across, unit_of, up
+from trimtuner.views.drawing.marks import key_of, mark_of
 from trimtuner.views.drawing.scales import kind_for
-from trimtuner.views.words import chance, count_of, metric, placed, sentence
+from trimtuner.views.words import cell, chance, count_of, metric, placed, sentence, share
 
 _KEPT = "what is predicted counts with the unfavourable ends of its 90 % intervals"
 _MARKS = (
@@ -135,13 +135,12 @@ def _blocks(subject: StudyState) -> list[Block]:
     likely = "are likely to meet the limits" if subject.problem.constraints else "are likely to run"
     lead = (
         f"{feasible:,} of the {count_of(len(view.points), 'configuration')} shown {likely}; of these, "
-        f"{len(view.front):,} cannot be beaten in both by another{_knee(view)}. Pick a point (click, or focus the "
-        "picture and use the arrow keys) to see its configuration."
+        f"{len(view.front):,} cannot be beaten in both by another{_knee(view)}."
     )
     left_out = f" {view.left_out:,} of less interest are not drawn." if view.left_out else ""
     elsewhere = [c.text for c in subject.problem.constraints if c.metric not in (view.x_metric, view.y_metric)]
     left_out += f" Neither axis shows {' and '.join(elsewhere)}, but it counts." if elsewhere else ""
-    picture = Picture(_picture(view), _MARKS, name="tradeoff", picked=f"{view.y_metric} against {view.x_metric}")
+    picture = Picture(_picture(view), _MARKS, name="tradeoff", table=_table(view))
     front, turn = _front(view), "At the knee the front turns: what is paid beyond it buys less."
     drawn: list[Block] = [lead + left_out, picture, Folded("The front as a table", [front])]
     return [Drawn(drawn, [front, f"{sentence(_KEPT)}. {turn}"])]
@@ -171,6 +170,22 @@ def _front(view: Tradeoff) -> TextTable:
         if point.on_front is not None
     ]
     return TextTable([view.x_metric, view.y_metric, "P(limits)", "figures are", "", "configuration"], lines)
+
+
+def _table(view: Tradeoff) -> TextTable:
+    """Every point that is drawn, with its configuration."""
+    names = dict.fromkeys(name for point in view.points for name in point.config)
+    axes = [f"{name}{unit_of(name)}" for name in (view.y_metric, view.x_metric)]
+    lines = [
+        [
+            *(cell(point.config.get(name)) for name in names),
+            *(cell(point.fraction), cell(point.y), cell(point.x), f"{point.chance:.4g}"),
+            "measured" if point.is_tested else "predicted",
+        ]
+        for point in view.points
+    ]
+    keys = [key_of(point.config) for point in view.points]
+    return TextTable([*names, "share of the data", *axes, "P(limits)", "figures are"], lines, "data", keys)
 
 
 def _picture(view: Tradeoff) -> str:
@@ -204,16 +219,18 @@ def _weight(point: Point) -> int:
 
 def _add(chart: Chart, view: Tradeoff, point: Point) -> None:
     kind = "tested" if point.is_tested else "predicted"
-    told = (
-        f"{placed(point.config, point.fraction)}: {view.y_metric} {metric(view.y_metric, point.y)}, {view.x_metric} "
-        f"{metric(view.x_metric, point.x)}, P(limits) {chance(point.chance)}, {kind}"
+    word = "recommended, measured" if point.is_tested else "recommended, predicted"
+    mark = mark_of(
+        point.config,
+        word if point.is_recommended else "measured" if point.is_tested else "predicted",
+        f"{view.y_metric} {metric(view.y_metric, point.y)}, {view.x_metric} {metric(view.x_metric, point.x)}",
+        f"P(limits) {chance(point.chance)}, on {share(point.fraction)} of the data",
     )
-    classes = f"{kind} {'likely' if point.chance >= FEASIBLE else 'unlikely'}"
-    pick = f"{crc32(placed(point.config, point.fraction).encode()):x}"  # the same point on a page that is drawn anew
     if point.is_recommended:
-        chart.diamond(point.x, point.y, "recommended", f"recommended: {told}", pick)
+        chart.diamond(point.x, point.y, "recommended", mark)
     else:
-        chart.dot(point.x, point.y, classes, told, 4.0 if point.is_tested else 2.6, pick)
+        likely = "likely" if point.chance >= FEASIBLE else "unlikely"
+        chart.dot(point.x, point.y, f"{kind} {likely}", mark, 4.0 if point.is_tested else 2.6)
 
 
 VIEW = View(

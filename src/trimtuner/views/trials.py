@@ -13,18 +13,24 @@ from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.records import Attempt
 from trimtuner.state import StudyState
 from trimtuner.views.blocks import Block, Drawn, Html, TextTable, View, html_of
+from trimtuner.views.drawing.marks import key_of
 from trimtuner.views.timeline import DONE, state_of_open
-from trimtuner.views.words import configuration, count_of, metric, number, seconds, share, usd
+from trimtuner.views.words import count_of, metric, number, seconds, share, usd, value_text
 
 ROWS_AT_FIRST = 200  # on the page, where the others come when they are asked for
 _ROWS_IN_REPORT = 1_000
 _ROWS_IN_WORDS = 20
 
 _FILTER = (
-    "<p class='controls'><label>Filter <input type='search' data-filter placeholder='words, such as oom spot'></label> "
-    "<span data-count aria-live='polite'></span></p>"
+    "<div class='controls'>"
+    "<label>Filter <input type='search' data-filter placeholder='words, such as oom spot'></label>"
+    "<details><summary>Columns</summary><div data-columns></div></details>"
+    "<span data-count aria-live='polite'></span></div>"
 )
-_HOW = "Open a row (click, or Enter) for its metrics, snapshots and log; a column's name sorts by it."
+_HOW = (
+    "Click a row, or Enter, for its metrics, snapshots and log; its number, or the space bar, picks it; the name of "
+    "a column sorts by it."
+)
 
 
 @dataclass(frozen=True)
@@ -111,16 +117,22 @@ def _row(subject: StudyState, trial: Trial, outcome: Outcome | None, last: Attem
 
 def trials_table(subject: StudyState, shown: Iterable[Row]) -> TextTable:
     """Trials in one line each."""
-    return TextTable(_heads(subject), [[words for words, _ in _cells(subject, row)] for row in shown])
+    names = _parameters(subject)
+    return TextTable(_heads(subject), [[words for words, _ in _cells(subject, row, names)] for row in shown])
 
 
 def _heads(subject: StudyState) -> list[str]:
     """The columns; without costs where no money is counted."""
     cost = ["cost"] if subject.counts_money else []
-    return ["trial", "data", *subject.problem.reported_metrics, *cost, "time", "state", "configuration"]
+    return ["trial", "data", *subject.problem.reported_metrics, *cost, "time", "state", *_parameters(subject)]
 
 
-def _cells(subject: StudyState, row: Row) -> list[tuple[str, float | None]]:
+def _parameters(subject: StudyState) -> list[str]:
+    """The names of all parameters that trials have, in the order in which they come."""
+    return list(dict.fromkeys(name for trial in subject.trials for name in trial.config))
+
+
+def _cells(subject: StudyState, row: Row, parameters: list[str]) -> list[tuple[str, float | None]]:
     """The words of each cell, and the number to sort by where these are none."""
     cost = [("-" if row.cost is None else usd(row.cost), row.cost)] if subject.counts_money else []
     again = f" ({row.attempts} attempts)" if row.attempts > 1 else ""
@@ -131,8 +143,15 @@ def _cells(subject: StudyState, row: Row) -> list[tuple[str, float | None]]:
         *cost,
         ("-" if row.time is None else seconds(row.time), row.time),
         (f"{_state_words(row)}{again}", None),
-        (configuration(row.config), None),
+        *(_value(row.config.get(name)) for name in parameters),
     ]
+
+
+def _value(value: Value | None) -> tuple[str, float | None]:
+    """A value of a parameter, and the number to sort by; a dash where there is none."""
+    if value is None:
+        return "-", None
+    return value_text(value), float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _state_words(row: Row) -> str:
@@ -147,13 +166,19 @@ def newest_first(subject: StudyState) -> tuple[Row, ...]:
 
 def table_rows(subject: StudyState, shown: Iterable[Row], content_of: Callable[[Row], str] = lambda _: "") -> str:
     """Rows as HTML, each with a hidden one behind it for what it opens to."""
-    span = len(_heads(subject))
+    span, names = len(_heads(subject)), _parameters(subject)
     return "".join(
-        f"<tr data-trial='{row.trial}' tabindex='0' aria-expanded='false'>"
-        f"{''.join(_cell(words, value) for words, value in _cells(subject, row))}</tr>"
+        f"<tr data-trial='{row.trial}' data-c='{key_of(row.config)}' data-t='{row.trial}' tabindex='0' "
+        f"aria-expanded='false'>{_row_cells(_cells(subject, row, names))}</tr>"
         f"<tr class='detail' hidden><td colspan='{span}'>{content_of(row)}</td></tr>"
         for row in shown
     )
+
+
+def _row_cells(cells: list[tuple[str, float | None]]) -> str:
+    (number_of, value), *others = cells
+    first = f"<td data-value='{value!r}'><span data-pick>{escape(number_of)}</span></td>"
+    return first + "".join(_cell(words, one) for words, one in others)
 
 
 def _cell(words: str, value: float | None) -> str:
@@ -208,8 +233,18 @@ def _table(subject: StudyState, body: str) -> Html:
     """A table that is filtered and sorted, and whose rows open."""
     sort = "<th scope='col'><button type='button' data-sort>"
     head = "".join(f"{sort}{escape(one)}</button></th>" for one in _heads(subject))
-    inside = f"<table class='trials'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return Html(f"{_FILTER}<div class='scroll'>{inside}</div>")
+    begin = "<table class='trials' role='treegrid' aria-label='Trials'>"
+    inside = f"{begin}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return Html(f"{_FILTER}<div class='scroll rows' tabindex='0'>{inside}</div>")
 
 
-VIEW = View("trials", "Trials", "facts", _blocks, in_report=_in_report, is_drawn=False, nothing="No trials yet.")
+VIEW = View(
+    "trials",
+    "Trials",
+    "facts",
+    _blocks,
+    in_report=_in_report,
+    is_drawn=False,
+    size="wide",
+    nothing="No trials yet.",
+)

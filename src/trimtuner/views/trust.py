@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from trimtuner.decisions.belief import Belief, Places
 from trimtuner.errors import SearchOver, TrimTunerError
+from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import History, Outcome
 from trimtuner.problem.problem import COST
 from trimtuner.state import StudyState
@@ -16,9 +18,10 @@ from trimtuner.tuning.recommendation import Estimate
 from trimtuner.views.blocks import Beside, Block, Drawn, Heading, Picture, TextTable, View, numbered
 from trimtuner.views.curves import predicted
 from trimtuner.views.drawing.chart import BOTTOM, LEFT, RIGHT, TOP, Chart, unit_of, up
+from trimtuner.views.drawing.marks import Mark, key_of, mark_of
 from trimtuner.views.drawing.scales import Scale, kind_for
 from trimtuner.views.drawing.svg import text
-from trimtuner.views.words import count_of, estimate, metric, number, sentence
+from trimtuner.views.words import cell, count_of, estimate, metric, number, sentence, share
 
 _ALONE_AT_MOST = 20  # trials that are left out one by one; of more, a tenth at once
 _GROUPS = 10
@@ -33,6 +36,7 @@ class TrustCheck:
     """One measurement, and what was predicted without it."""
 
     trial: int
+    config: Mapping[str, Value]
     fraction: float
     measured: float
     expected: Estimate
@@ -133,7 +137,8 @@ def _check(
         for name in names:
             if name in measurement.metrics and belief.quantity_name(name) in belief.quantities:
                 (expected,) = predicted(belief, name, place)
-                check = TrustCheck(outcome.trial.number, measurement.fraction, measurement.metrics[name], expected)
+                config, measured = dict(measurement.configuration), measurement.metrics[name]
+                check = TrustCheck(outcome.trial.number, config, measurement.fraction, measured, expected)
                 checks.setdefault(name, []).append(check)
         for constraint in problem.constraints:
             if constraint.metric in measurement.metrics:
@@ -166,7 +171,7 @@ def _blocks(subject: StudyState) -> list[Block]:
         for name, checks in view.checks.items()
     ]
     pictures = [
-        Picture(_checks_picture(name, checks), caption=words, name=numbered("trust", name, place))
+        Picture(_checks_picture(name, checks), (), words, numbered("trust", name, place), _checks_table(name, checks))
         for place, ((name, checks), words) in enumerate(zip(view.checks.items(), held, strict=True))
     ]
     blocks.append(Drawn([lead, Beside(pictures)], held))
@@ -197,13 +202,29 @@ def _checks_picture(name: str, checks: tuple[TrustCheck, ...]) -> str:
     for one in checks:
         chart.whisker(one.measured, one.expected.low, one.expected.high, "whisker")
     for one in checks:
-        expected, inside = one.expected, "inside its interval" if one.is_inside else "outside its interval"
-        told = (
-            f"trial {one.trial} on {100 * one.fraction:.3g} % of the data: measured {metric(name, one.measured)}, "
-            f"predicted {estimate(name, expected)}, {inside}"
+        mark = mark_of(
+            one.config,
+            f"trial {one.trial} on {share(one.fraction)} of the data: {name}",
+            f"measured {metric(name, one.measured)}, predicted {estimate(name, one.expected)}",
+            "inside its interval" if one.is_inside else "outside its interval",
+            trial=one.trial,
         )
-        chart.dot(one.measured, expected.mean, "tested likely" if one.is_inside else "outside", told)
+        chart.dot(one.measured, one.expected.mean, "tested likely" if one.is_inside else "outside", mark)
     return chart.svg()
+
+
+def _checks_table(name: str, checks: tuple[TrustCheck, ...]) -> TextTable:
+    """Every check that is drawn."""
+    lines = [
+        [cell(value) for value in (one.trial, one.fraction, one.measured, *_interval(one.expected))] for one in checks
+    ]
+    unit = unit_of(name)
+    heads = ["trial", "share of the data", f"measured{unit}", f"predicted{unit}", "at least", "at most"]
+    return TextTable(heads, lines, "data", [key_of(one.config) for one in checks])
+
+
+def _interval(expected: Estimate) -> tuple[float, float, float]:
+    return expected.mean, expected.low, expected.high
 
 
 def _calibration_picture(view: Trust) -> str:
@@ -213,10 +234,10 @@ def _calibration_picture(view: Trust) -> str:
     chart.line([(0.0, 0.0), (1.0, 1.0)], "axis")
     for one in view.calibration:
         told = f"said {number(one.said)} in {one.count} cases, held in {100 * one.held:.0f} %"
-        chart.dot(one.said, one.held, "tested likely", told, min(3.0 + one.count**0.5, 12.0))
+        chart.dot(one.said, one.held, "tested likely", Mark(told), min(3.0 + one.count**0.5, 12.0))
         above = y(one.held) - 14 if one.held < 0.9 else y(one.held) + 24
         chart.marks.append(text(str(one.count), x(one.said), above, "tick", "middle"))
     return chart.svg()
 
 
-VIEW = View("trust", "Can the model be trusted", "checks", _blocks)
+VIEW = View("trust", "Can the model be trusted", "checks", _blocks, size="wide")

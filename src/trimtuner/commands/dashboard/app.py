@@ -1,8 +1,10 @@
-"""The server: what is answered. It reads; only where it was asked to may it ask a study to stop."""
+"""The server: what is answered. It reads; only where it was asked to may it stop a study or forget its failures."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
@@ -10,23 +12,33 @@ from starlette.concurrency import run_in_threadpool
 from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Route
 
 from trimtuner.commands.dashboard.access import LOCAL, LOGIN, Access, Guarded
-from trimtuner.commands.dashboard.pages import home_page, stop_form, studies_table, study_page
+from trimtuner.commands.dashboard.pages import against_page, change_form, home_page, studies_table, study_page
 from trimtuner.commands.dashboard.renderer import Renderer, Shown
 from trimtuner.errors import TrimTunerError
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.views import every
-from trimtuner.views.document import asset, goal_text
+from trimtuner.views.document import goal_text, live_script, style
+from trimtuner.views.standing import MOST_AGAINST
 from trimtuner.views.trials import newest_first, table_rows, trial_detail
 from trimtuner.views.words import count_of
 
 _ROWS_AT_ONCE = 250
 _MOST_DIGITS = 18  # of a number in an address; Python refuses to read thousands of them
 _MOST_FORM_BYTES = 4096
-_KINDS = {"style.css": "text/css", "page.js": "text/javascript", "live.js": "text/javascript"}
+_LOOK_SECONDS = 0.4  # between looks at the record, while somebody watches
+_SILENT_LOOKS = 25  # after which a line is sent all the same, so that a lost browser is noticed
+_FILES = {"style.css": ("text/css", style), "page.js": ("text/javascript", live_script)}
 
 Handler = Callable[[Request], Awaitable[Response]]
 StudyHandler = Callable[[Shown, Request], Awaitable[Response]]
@@ -46,25 +58,40 @@ class Dashboard:
         self._shown = [Shown(of.job.name, of.job.path, of) for of in jobs]
         self._access = Access(token, hosts)
         self._renderer = Renderer()
+        self.is_ending: Callable[[], bool] = lambda: False  # then no answer goes on for ever
 
     def app(self) -> Starlette:
         """What a server serves: nothing in it changes anything."""
         return self._app(lambda _: "")
 
-    def app_that_may_stop(self) -> Starlette:
-        """The same, with a button that asks a study to start no more trials."""
-        stop = Route("/study/{number:number}/stop", self._of(self._stop), methods=["POST"])
-        return self._app(lambda number: stop_form(number, self._access.form_token), stop)
+    def app_that_may_change(self) -> Starlette:
+        """The same, with buttons that ask a study to start no more trials, and that take a failure back."""
+        token = self._access.form_token
+
+        def forms_of(number: int) -> str:
+            stop = "Start no more trials of this study? Those that run go on to their end."
+            forget = "Forget every failed trial? They stay charged, and count for nothing else."
+            base = f"/study/{number:d}"
+            return change_form(f"{base}/stop", "Stop", stop, token) + change_form(
+                f"{base}/forget", "Forget failures", forget, token
+            )
+
+        changes = (("stop", _ask_to_stop), ("forget", _forget_failures))
+        routes = [
+            Route(f"/study/{{number:number}}/{name}", self._of(self._changing(change)), methods=["POST"])
+            for name, change in changes
+        ]
+        return self._app(forms_of, *routes)
 
     def close(self) -> None:
         """End what works for it."""
         self._renderer.close()
 
-    def _app(self, button_of: Callable[[int], str], *further: Route) -> Starlette:
+    def _app(self, forms_of: Callable[[int], str], *further: Route) -> Starlette:
         async def study(shown: Shown, request: Request) -> Response:
-            await run_in_threadpool(self._renderer.open, shown)
+            await run_in_threadpool(self._renderer.refresh, shown)
             number, back = request.path_params["number"], '<a href="/">all studies</a>'
-            return HTMLResponse(study_page(shown, number, back if len(self._shown) > 1 else "", button_of(number)))
+            return HTMLResponse(study_page(shown, number, back if len(self._shown) > 1 else "", forms_of(number)))
 
         async def login(request: Request) -> Response:
             return self._access.login(request)
@@ -73,9 +100,12 @@ class Dashboard:
             Route("/", self._home),
             Route(LOGIN, login),
             Route("/studies", self._studies),
+            Route("/events", self._all_events),
+            Route("/against", self._against),
             Route("/static/{name}", self._static),
             Route("/study/{number:number}", self._of(study)),
             Route("/study/{number:number}/state", self._of(self._state)),
+            Route("/study/{number:number}/events", self._of(self._events)),
             Route("/study/{number:number}/view/{view}", self._of(self._view)),
             Route("/study/{number:number}/trials", self._of(self._trials)),
             Route("/study/{number:number}/trial/{trial:number}", self._of(self._trial)),
@@ -101,27 +131,59 @@ class Dashboard:
     async def _studies(self, _request: Request) -> Response:
         return HTMLResponse(await run_in_threadpool(self._listed, studies_table))
 
-    def _listed(self, written: Callable[[Sequence[Shown]], str]) -> str:
+    async def _against(self, request: Request) -> Response:
+        """Several studies beside each other, by their numbers."""
+        given = request.query_params.getlist("study")[:MOST_AGAINST]
+        numbers = [int(one) for one in given if one.isascii() and one.isdigit() and len(one) <= _MOST_DIGITS]
+        await run_in_threadpool(self._versions)
+        known = [self._shown[number].standing for number in numbers if number < len(self._shown)]
+        found = [one for one in known if one is not None]
+        if len(found) < 2:
+            return PlainTextResponse("tick at least two studies that have begun; go back to: /", 404)
+        return HTMLResponse(against_page(found))
+
+    async def _all_events(self, request: Request) -> Response:
+        """A line whenever one of the studies has changed."""
+
+        async def told() -> str:
+            return json.dumps(await run_in_threadpool(self._versions))
+
+        return self._stream(request, told)
+
+    def _versions(self) -> list[str]:
         for shown in self._shown:
-            self._renderer.open(shown)
+            self._renderer.look(shown)
+        return [shown.looked_at for shown in self._shown]
+
+    def _listed(self, written: Callable[[Sequence[Shown]], str]) -> str:
+        self._versions()
         return written(self._shown)
 
     async def _state(self, shown: Shown, _request: Request) -> Response:
         """Which version of each view there is."""
-        await run_in_threadpool(self._renderer.refresh, shown)
-        made = {effort: rendered.state for effort, rendered in shown.rendered.items()}
-        states = {view.name: made.get(view.effort) for view in every.VIEWS}
-        said = count_of(shown.runs, "run") if shown.runs else "no run"
-        fitting = "; the model is being fitted anew" if shown.pending else ""
+        return JSONResponse(await run_in_threadpool(self._told, shown))
+
+    def _told(self, shown: Shown) -> dict[str, object]:
+        self._renderer.refresh(shown)
+        made = {view.name: shown.made(view) for view in every.VIEWS}
+        states = {name: None if one is None else one.state for name, one in made.items()}
         goal = "" if shown.subject is None else goal_text(shown.subject)
-        return JSONResponse(
-            {"views": states, "goal": goal, "said": f"{said} at work{fitting}", "trouble": shown.trouble}
-        )
+        return {"views": states, "goal": goal, "said": shown.said, "trouble": shown.trouble}
+
+    async def _events(self, shown: Shown, request: Request) -> Response:
+        """The same as server-sent events: at once, and then whenever it has changed."""
+
+        async def told() -> str:
+            return json.dumps(await run_in_threadpool(self._told, shown))
+
+        return self._stream(request, told)
 
     async def _view(self, shown: Shown, request: Request) -> Response:
-        name = request.path_params["view"]
-        found = next((one.html[name] for one in shown.rendered.values() if name in one.html), None)
-        return PlainTextResponse("not there", 404) if found is None else HTMLResponse(found)
+        view = next((one for one in every.VIEWS if one.name == request.path_params["view"]), None)
+        found = None if view is None else shown.made(view)
+        if view is None or found is None:
+            return PlainTextResponse("not there", 404)
+        return HTMLResponse(found.html[view.name])
 
     async def _trials(self, shown: Shown, request: Request) -> Response:
         """The next rows of the table, from a trial's number down."""
@@ -147,31 +209,58 @@ class Dashboard:
             return PlainTextResponse("no attempt at this trial was started", 404)
         return PlainTextResponse(text)
 
-    async def _stop(self, shown: Shown, request: Request) -> Response:
-        """What ``trimtuner stop`` does; only for a form that one of our own pages has sent."""
-        body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > _MOST_FORM_BYTES:
-                return PlainTextResponse("too long", 413)
-        given = parse_qs(body.decode("utf-8", "replace")).get("form_token", [""])[0]
-        if not self._access.is_own_form(request, given):
-            return PlainTextResponse("this form is not of this page", 403)
-        if shown.watched is None:
-            return PlainTextResponse("the study has not begun yet", 404)
-        try:
-            await run_in_threadpool(_ask_to_stop, shown.of)
-        except TrimTunerError as error:
-            return PlainTextResponse(f"not asked to stop: {error}", 503)
-        return PlainTextResponse("asked to start no more trials; those running go on to their end")
+    def _changing(self, change: Callable[[JobStudy], str]) -> StudyHandler:
+        """A handler that makes a change, only for a form that one of our own pages has sent."""
+
+        async def changed(shown: Shown, request: Request) -> Response:
+            body = b""
+            async for part in request.stream():
+                body += part
+                if len(body) > _MOST_FORM_BYTES:
+                    return PlainTextResponse("too long", 413)
+            given = parse_qs(body.decode("utf-8", "replace")).get("form_token", [""])[0]
+            if not self._access.is_own_form(request, given):
+                return PlainTextResponse("this form is not of this page", 403)
+            if shown.watched is None:
+                return PlainTextResponse("the study has not begun yet", 404)
+            try:
+                return PlainTextResponse(await run_in_threadpool(change, shown.of))
+            except TrimTunerError as error:
+                return PlainTextResponse(f"not done: {error}", 503)
+
+        return changed
+
+    def _stream(self, request: Request, told: Callable[[], Awaitable[str]]) -> Response:
+        """What is told, whenever it is another than before, until the browser goes away."""
+
+        async def lines() -> AsyncIterator[str]:
+            last, silent = "", 0
+            while not (self.is_ending() or await request.is_disconnected()):
+                now = await told()
+                silent += 1
+                if now != last or silent > _SILENT_LOOKS:
+                    last, silent = now, 0
+                    yield f"data: {now}\n\n"
+                await asyncio.sleep(_LOOK_SECONDS)
+
+        return StreamingResponse(lines(), media_type="text/event-stream")
 
     async def _static(self, request: Request) -> Response:
         name = request.path_params["name"]
-        if name not in _KINDS:
+        if name not in _FILES:
             return PlainTextResponse("not there", 404)
-        return Response(asset(name), media_type=f"{_KINDS[name]}; charset=utf-8")
+        kind, content = _FILES[name]
+        return Response(content(), media_type=f"{kind}; charset=utf-8")
 
 
-def _ask_to_stop(of: JobStudy) -> None:
+def _ask_to_stop(of: JobStudy) -> str:
     _, memory = of.open_to_run()
     memory.record.request_stop()
+    return "asked to start no more trials; those running go on to their end"
+
+
+def _forget_failures(of: JobStudy) -> str:
+    failed = [one for one in of.record.history().outcomes if one.failed is not None and not one.is_forgotten]
+    _, memory = of.open_to_run()
+    memory.forget([one.trial.number for one in failed])
+    return f"forgotten: {count_of(len(failed), 'failure')}; what they cost stays charged"

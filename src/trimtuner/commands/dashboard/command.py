@@ -25,7 +25,7 @@ class Listening:
     port: int | None
     token: str | None
     further_names: Sequence[str] = ()
-    may_stop: bool = False  # whether the page has a button that asks a study to start no more trials
+    may_change: bool = False  # whether the page has buttons that stop a study and forget its failures
 
 
 def new_token() -> str:
@@ -58,12 +58,14 @@ def serve(paths: Sequence[Path], at: Listening) -> None:
             print("anybody who has this address with its token can read these studies; it is not encrypted", flush=True)
         elif at.token is None:
             print("without a token, all users and programs of this machine can read these studies", flush=True)
-        app = dashboard.app_that_may_stop() if at.may_stop else dashboard.app()
+        app = dashboard.app_that_may_change() if at.may_change else dashboard.app()
         config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
+        server = uvicorn.Server(config)
+        dashboard.is_ending = lambda: server.should_exit
         # The server passes the signal on when it has ended; the worker is to be ended after it.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            uvicorn.Server(config).run(sockets=[listening])
+            server.run(sockets=[listening])
         except KeyboardInterrupt:
             pass
         finally:

@@ -2,69 +2,112 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from html import escape
 
 from trimtuner.commands.dashboard.renderer import Shown
-from trimtuner.errors import TrimTunerError
-from trimtuner.records import Status
 from trimtuner.views import every
-from trimtuner.views.document import navigation, page, section
-from trimtuner.views.words import usd
+from trimtuner.views.blocks import View, Warned, html_of
+from trimtuner.views.document import goal_text, navigation, page, section
+from trimtuner.views.standing import Standing, against
+from trimtuner.views.words import seconds, usd
 
+_HEADS = ("study", "state", "best", "limits", "spent", "trials", "running", "last sign of life", "trouble")
 _HEAD = (
     '<link rel="icon" href="data:,"><link rel="stylesheet" href="/static/style.css">'
-    '<script src="/static/page.js" defer></script><script src="/static/live.js" defer></script>'
+    '<script type="module" src="/static/page.js"></script>'
 )
 
 
 def home_page(studies: Sequence[Shown]) -> str:
     """All studies, with where each stands."""
     body = (
-        '<header class="top"><h1>Studies</h1><p class="sub" id="state" role="status"></p></header>'
+        '<header class="top"><div class="line1"><h1>Studies</h1>'
+        '<p class="sub" id="state" role="status"></p></div></header>'
         f'<main id="studies">{studies_table(studies)}</main>'
     )
     return page("Studies", _HEAD, body)
 
 
 def studies_table(studies: Sequence[Shown]) -> str:
-    """A line for each study."""
-    heads = "".join(f'<th scope="col">{one}</th>' for one in ("study", "spent", "budget", "trials", "running", "job"))
-    lines = "".join(_line(number, one) for number, one in enumerate(studies))
-    return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>'
+    """A line for each study, those in trouble first."""
+    order = sorted(range(len(studies)), key=lambda one: (-_urgency(studies[one]), studies[one].name))
+    heads = "".join(f'<th scope="col">{one}</th>' for one in _HEADS)
+    lines = "".join(_line(number, studies[number]) for number in order)
+    table = f'<table class="plain"><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>'
+    button = '<p class="controls"><button type="submit">Put those ticked against each other</button></p>'
+    inside = f'<form action="/against">{button}<div class="scroll" tabindex="0">{table}</div></form>'
+    return f'<section class="wide" aria-label="Studies">{inside}</section>'
 
 
-def study_page(shown: Shown, number: int, back: str, stop: str) -> str:
-    """One study: a place for each view, filled as they are made."""
-    words = escape(shown.trouble or "being read")
-    sections = "".join(section(view, f'<p class="stale">{words}</p>') for view in every.VIEWS)
+def against_page(studies: Sequence[Standing]) -> str:
+    """Studies against each other."""
     body = (
-        f'<header class="top"><p class="sub">{back}</p><h1>{escape(shown.name)}</h1>'
-        '<p class="sub" id="goal"></p><p class="sub" id="state" role="status">connecting</p>'
-        f'{stop}{navigation()}</header><main id="study" data-number="{number:d}">{sections}</main>'
+        '<header class="top"><div class="line1"><a href="/">all studies</a><h1>Against each other</h1></div></header>'
+        f'<main><section class="wide" id="against" aria-label="Against each other">{html_of(against(studies))}'
+        "</section></main>"
+    )
+    return page("Against each other", _HEAD, body)
+
+
+def study_page(shown: Shown, number: int, back: str, forms: str) -> str:
+    """One study: every view as far as it is made; the others follow by themselves."""
+    sections = "".join(section(view, *_content(shown, view)) for view in every.VIEWS)
+    goal = "" if shown.subject is None else goal_text(shown.subject)
+    body = (
+        f'<header class="top"><div class="line1">{back}<h1>{escape(shown.name)}</h1>'
+        f'<p class="sub" id="goal">{escape(goal)}</p><p class="sub" id="state" role="status">{escape(shown.said)}</p>'
+        f'{forms}</div>{navigation()}</header><main id="study" data-number="{number:d}">{sections}</main>'
     )
     return page(shown.name, _HEAD, body)
 
 
-def stop_form(number: int, form_token: str) -> str:
-    """A button that asks the study to stop."""
+def _content(shown: Shown, view: View) -> tuple[str, str | None]:
+    """What is there of a view, and its version; where nothing is yet, what will come."""
+    found = shown.made(view)
+    if found is not None:
+        return found.html[view.name], found.state
+    words = shown.trouble or "Drawn when the model is fitted to what was measured."
+    return f'<p class="stale">{escape(words)}</p>', None
+
+
+def change_form(action: str, words: str, question: str, form_token: str, *fields: tuple[str, str]) -> str:
+    """A button that changes something, once it was confirmed."""
+    hidden = "".join(
+        f'<input type="hidden" name="{escape(name, quote=True)}" value="{escape(value, quote=True)}">'
+        for name, value in (("form_token", form_token), *fields)
+    )
     return (
-        f'<form data-stop method="post" action="/study/{number:d}/stop">'
-        f'<input type="hidden" name="form_token" value="{escape(form_token, quote=True)}">'
-        '<button type="submit">Start no more trials</button> <span role="status"></span></form>'
+        f'<form data-change="{escape(question, quote=True)}" method="post" action="{escape(action, quote=True)}">'
+        f'{hidden}<button type="submit">{escape(words)}</button> <span role="status"></span></form>'
     )
 
 
+def _urgency(shown: Shown) -> int:
+    """Trouble first, then what is at work, then the rest; what has not begun comes last."""
+    if shown.standing is None:
+        return 3 if shown.watched is not None else 0
+    return 2 + len(shown.standing.troubles) if shown.standing.troubles else 1 + (shown.standing.running > 0)
+
+
 def _line(number: int, shown: Shown) -> str:
-    try:
-        cells = ["-", "-", "-", "not begun"] if shown.watched is None else _counts(shown.watched.record.status())
-    except TrimTunerError:
-        cells = ["-", "-", "-", "not begun"]
-    told = "".join(f"<td>{escape(cell)}</td>" for cell in (*cells, str(shown.path)))
-    return f'<tr><td><a href="/study/{number:d}">{escape(shown.name)}</a></td>{told}</tr>'
+    name = escape(shown.name, quote=True)
+    tick = f'<input type="checkbox" name="study" value="{number:d}" aria-label="put {name} against others">'
+    link = f'{tick} <a href="/study/{number:d}">{name}</a>'
+    if shown.standing is None:
+        words = shown.trouble if shown.watched is not None else "not begun"
+        return f'<tr><td>{link}</td><td colspan="{len(_HEADS) - 1}">{escape(words)}</td></tr>'
+    # What to do about it is on the study's own page.
+    wrong = "".join(html_of([Warned(one.split(";")[0])]) for one in shown.standing.troubles) or "nothing is wrong"
+    cells = "".join(f"<td>{escape(cell)}</td>" for cell in _cells(shown.standing))
+    return f"<tr><td>{link}</td>{cells}<td>{wrong}</td></tr>"
 
 
-def _counts(now: Status) -> list[str]:
-    budget = "none" if now.budget is None else usd(now.budget)
-    ended = f"{now.succeeded + now.failed:,} ({now.failed:,} failed)" if now.failed else f"{now.succeeded:,}"
-    return [usd(now.spent), budget, ended, str(now.open)]
+def _cells(now: Standing) -> list[str]:
+    money = now.money
+    budget = "" if money.budget is None else f" of {usd(money.budget)}"
+    spent = f"{usd(money.spent)}{budget}" if now.counts_money else "not counted"
+    ended = f"{now.ended:,} ({now.failed:,} failed)" if now.failed else f"{now.ended:,}"
+    sign = "-" if now.last_sign is None else f"{seconds(max(time.time() - now.last_sign, 0.0))} ago"
+    return [now.state, f"{now.goal} {now.best_words}", now.limits, spent, ended, str(now.running), sign]

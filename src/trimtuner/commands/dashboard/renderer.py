@@ -17,8 +17,9 @@ from trimtuner.errors import TrimTunerError
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.state import StudyState
 from trimtuner.views import every
-from trimtuner.views.blocks import EFFORTS, Effort, html_of
-from trimtuner.views.words import words_instead
+from trimtuner.views.blocks import EFFORTS, Effort, View, html_of
+from trimtuner.views.standing import Standing, standing_of
+from trimtuner.views.words import count_of, words_instead
 
 # After its work it rests so many times as long, so that a study that runs on this machine is not slowed.
 _PAUSE_TIMES = 5.0
@@ -53,10 +54,27 @@ class Shown:
     trouble: str = ""  # why there is nothing to watch
     runs: int = 0  # at work
     subject: StudyState | None = None  # of the facts that were rendered last
+    standing: Standing | None = None  # in one line, of the version that was looked at last
+    looked_at: str = ""
     rendered: dict[Effort, Rendered] = field(default_factory=dict)
     pending: dict[Effort, Future[Rendered]] = field(default_factory=dict)
     rests_until: dict[Effort, float] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def made(self, view: View) -> Rendered | None:
+        """What was rendered of a view: of its own effort, or until then of what the record says already."""
+        found = self.rendered.get(view.effort)
+        if found is None and view.at_once is not None:
+            found = self.rendered.get("facts")
+        return found
+
+    @property
+    def said(self) -> str:
+        """Who is at work, in words."""
+        if self.trouble:
+            return self.trouble
+        runs = count_of(self.runs, "run") if self.runs else "no run"
+        return f"{runs} at work{'; the model is being fitted anew' if self.pending else ''}"
 
 
 class Renderer:
@@ -71,10 +89,21 @@ class Renderer:
             worker.terminate()
         self._pool.shutdown(cancel_futures=True)
 
-    def open(self, shown: Shown) -> None:
-        """Find its record, if there is one by now."""
+    def look(self, shown: Shown) -> None:
+        """See how it stands, without a model: for a list of many."""
         with shown.lock:
-            _version_of(shown)
+            version, watched = _version_of(shown), shown.watched
+            if version is None or watched is None:
+                shown.standing, shown.looked_at = None, shown.trouble
+                return
+            seen = f"{version}, {watched.runs()} runs"
+            if seen == shown.looked_at:
+                return
+            try:
+                shown.standing = standing_of(watched.judged_state())
+            except Exception as error:
+                shown.standing, shown.trouble = None, words_instead(error)
+            shown.looked_at = seen
 
     def refresh(self, shown: Shown) -> None:
         """Take what is done, and see to what has changed."""
@@ -86,7 +115,7 @@ class Renderer:
             shown.runs = watched.runs()
             for effort in EFFORTS:
                 # Facts also say who is at work, of which the record's version says nothing.
-                state = f"{version}, {shown.runs} runs" if effort == "facts" else str(version)
+                state = f"{version}, {shown.runs} runs{_signs_of_life(shown)}" if effort == "facts" else str(version)
                 last = shown.rendered.get(effort)
                 is_old = last is not None and last.state == state
                 if is_old or effort in shown.pending or time.monotonic() < shown.rests_until.get(effort, 0.0):
@@ -131,11 +160,20 @@ def _read(shown: Shown, watched: JobStudy) -> StudyState:
 
 def _instead(effort: Effort, words: str) -> dict[str, str]:
     """The same words in the place of every view of that effort."""
-    return {view.name: html_of([words]) for view in every.VIEWS if view.effort == effort}
+    shown = (view for view in every.VIEWS if view.effort == effort or (effort == "facts" and view.at_once is not None))
+    return {view.name: html_of([words]) for view in shown}
 
 
 def _html(subject: StudyState, effort: Effort) -> dict[str, str]:
-    return {view.name: view.html(subject) for view in every.VIEWS if view.effort == effort}
+    made = {view.name: view.html(subject) for view in every.VIEWS if view.effort == effort}
+    known = {view.name: view.html_at_once(subject) for view in every.VIEWS if effort == "facts"}
+    return made | {name: html for name, html in known.items() if html is not None}
+
+
+def _signs_of_life(shown: Shown) -> str:
+    """What changes while trials run and the record does not: the second, where a view tells how far they are."""
+    subject = shown.subject
+    return f", {time.time():.0f}" if shown.runs and subject is not None and subject.history.pending else ""
 
 
 def _take(shown: Shown, effort: Effort, done: Rendered) -> None:

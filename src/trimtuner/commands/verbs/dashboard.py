@@ -31,8 +31,8 @@ def dashboard(
             metavar="NAME[:PORT]", help="A further name that it is opened by: of a proxy, a tunnel, a network."
         ),
     ] = None,
-    allow_stop: Annotated[
-        bool, typer.Option("--allow-stop", help="Add a button that asks a study to start no more trials.")
+    allow_changes: Annotated[
+        bool, typer.Option("--allow-changes", help="Add buttons: start no more trials, forget failures.")
     ] = False,
 ) -> None:
     """A page that shows studies as they go on. It reads their records, and changes nothing unless allowed to."""
@@ -41,4 +41,4 @@ def dashboard(
     if no_token and token is not None:
         raise InputError("--no-token, and a token (--token or TRIMTUNER_DASHBOARD_TOKEN): leave out one of them")
     may_look = None if no_token else new_token() if token is None else token
-    serve(jobs, Listening(host, port, may_look, allow_host or (), may_stop=allow_stop))
+    serve(jobs, Listening(host, port, may_look, allow_host or (), may_change=allow_changes))

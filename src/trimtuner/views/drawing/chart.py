@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from trimtuner.problem.problem import COST, TIME
+from trimtuner.views.drawing.marks import NOTHING, Mark
 from trimtuner.views.drawing.scales import Kind, Scale, scale_for, tick_text
-from trimtuner.views.drawing.svg import element, path_of, steps_of, text, title
+from trimtuner.views.drawing.svg import element, path_of, steps_of, text
 
 WIDTH, HEIGHT = 700, 320
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 32, 44
 _LETTER, _WIDE_LETTER = 6.8, 7.6  # width of a letter of the ticks, and of one where none may be cut off
+_AIR = 9  # around the axes, where a mark may stand out
 
 
 @dataclass
@@ -24,13 +26,14 @@ class Chart:
     y_label: str
     name: str  # for who cannot see it
     x_ticks: list[tuple[float, str]] | None = None  # instead of round numbers
+    y_ticks: list[tuple[float, str]] | None = None
     marks: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # words that nothing covers
 
-    def line(self, points: list[tuple[float, float]], class_: str) -> None:
+    def line(self, points: list[tuple[float, float]], class_: str, mark: Mark = NOTHING) -> None:
         """A line from point to point."""
         if len(points) > 1:
-            self.marks.append(element("path", d=path_of(self._placed(points)), class_=f"line {class_}"))
+            self.marks.append(mark.drawn("path", d=path_of(self._placed(points)), class_=f"line {class_}"))
 
     def steps(self, points: list[tuple[float, float]], class_: str) -> None:
         """A value that holds until the next point."""
@@ -42,18 +45,21 @@ class Chart:
         outline = [*self._placed(low), *reversed(self._placed(high))]
         self.marks.append(element("path", d=f"{path_of(outline)}Z", class_=f"band {class_}"))
 
-    def dot(self, x: float, y: float, class_: str, told: str, radius: float = 4.0, pick: str | None = None) -> None:
+    def dot(self, x: float, y: float, class_: str, mark: Mark, radius: float = 4.0) -> None:
         """A point that says what it is."""
         place = {"cx": self.x(x), "cy": self.y(y), "r": radius}
-        self.marks.append(element("circle", title(told), **place, class_=f"dot {class_}", data_pick=pick))
+        self.marks.append(mark.drawn("circle", **place, class_=f"dot {class_}"))
 
-    def diamond(self, x: float, y: float, class_: str, told: str, pick: str | None = None) -> None:
+    def diamond(self, x: float, y: float, class_: str, mark: Mark) -> None:
         """A point of another shape, for who sees no colours."""
-        left, top, size = self.x(x), self.y(y), 8.0
-        corners = [(left, top - size), (left + size, top), (left, top + size), (left - size, top)]
-        self.marks.append(
-            element("path", title(told), d=f"{path_of(corners)}Z", class_=f"dot {class_}", data_pick=pick)
-        )
+        place = f"translate({self.x(x):.1f},{self.y(y):.1f})"
+        self.marks.append(mark.drawn("path", d="M0,-8L8,0L0,8L-8,0Z", transform=place, class_=f"dot {class_}"))
+
+    def bar(self, begin: float, end: float, y: float, height: float, class_: str, mark: Mark) -> None:
+        """A bar from one x to another, so many units of the page high, at one y."""
+        left = self.x(begin)
+        size = {"x": left, "y": self.y(y) - height / 2, "width": max(self.x(end) - left, 1.5), "height": height}
+        self.marks.append(mark.drawn("rect", **size, class_=f"bar {class_}"))
 
     def whisker(self, x: float, low: float, high: float, class_: str) -> None:
         """An interval at one place."""
@@ -64,7 +70,7 @@ class Chart:
         """A line across the chart at one x, with its words at the top."""
         at = self.x(x)
         ends = path_of([(at, TOP), (at, self.y.begin)])
-        self.marks.append(element("path", title(told), d=ends, class_=f"line {class_}"))
+        self.marks.append(Mark(told).drawn("path", d=ends, class_=f"line {class_}"))
         is_far_right = at + _LETTER * len(told) > self.x.end
         anchor, shift = ("end", -5) if is_far_right else ("start", 5)
         self.notes.append(text(told, at + shift, TOP + 10, f"note {class_}", anchor))
@@ -76,40 +82,53 @@ class Chart:
     def level(self, y: float, class_: str, told: str) -> None:
         """A line across the chart at one y, with its words at the right."""
         at = self.y(y)
-        ends = path_of([(LEFT, at), (self.x.end, at)])
-        self.marks.append(element("path", title(told), d=ends, class_=f"line {class_}"))
+        ends = path_of([(self.x.begin, at), (self.x.end, at)])
+        self.marks.append(Mark(told).drawn("path", d=ends, class_=f"line {class_}"))
         self.notes.append(text(told, self.x.end - 4, at - 5, f"note {class_}", "end"))
 
     def svg(self) -> str:
         """The picture with its axes, marks and notes."""
-        content = self._grid() + "".join([*self.marks, *self.notes])
-        return drawn(self.x.end + RIGHT, self.y.begin + BOTTOM, self.name, content)
+        left, top = self.x.begin - _AIR, min(self.y.begin, self.y.end) - _AIR
+        width, height = self.x.end - left + _AIR, self._bottom - top + _AIR
+        size = {"x": left, "y": top, "width": width, "height": height}
+        box = f"{left:g} {top:g} {width:g} {height:g}"
+        plot = element("svg", "".join([*self.marks, *self.notes]), **size, viewbox=box, class_="plot")
+        axes = element("g", self._grid(), class_="axes")
+        x = f"{self.x.written}{'' if self.x_ticks is None else ' named'}"
+        y = self.y.written if self.y_ticks is None else None
+        return drawn(self.x.end + RIGHT, self._bottom + BOTTOM, self.name, axes + self._labels() + plot, x, y)
+
+    @property
+    def _bottom(self) -> float:
+        return max(self.y.begin, self.y.end)
 
     def _placed(self, points: list[tuple[float, float]]) -> list[tuple[float, float]]:
         return [(self.x(x), self.y(y)) for x, y in points]
 
     def _grid(self) -> str:
-        bottom = self.y.begin
-        parts = []
-        for value, words in _ticks(self.y, 5):
+        left, bottom, parts = self.x.begin, self._bottom, []
+        for value, words in self.y_ticks or _ticks(self.y, 5):
             at = self.y(value)
-            parts.append(element("path", d=path_of([(LEFT, at), (self.x.end, at)]), class_="grid"))
-            parts.append(text(words, LEFT - 6, at + 4, "tick", "end"))
+            parts.append(element("path", d=path_of([(left, at), (self.x.end, at)]), class_="grid y"))
+            parts.append(text(words, left - 6, at + 4, "tick y", "end"))
         for value, words in _apart(self.x_ticks or _ticks(self.x, 7), self.x):
             at = self.x(value)
-            parts.append(element("path", d=path_of([(at, bottom), (at, bottom + 4)]), class_="axis"))
-            parts.append(text(words, at, bottom + 17, "tick", "middle"))
-        parts.append(element("path", d=path_of([(LEFT, bottom), (self.x.end, bottom)]), class_="axis"))
-        parts.append(text(self.x_label, (LEFT + self.x.end) / 2, self.y.begin + BOTTOM - 8, "label", "middle"))
+            parts.append(element("path", d=path_of([(at, bottom), (at, bottom + 4)]), class_="axis x"))
+            parts.append(text(words, at, bottom + 17, "tick x", "middle"))
+        return "".join(parts)
+
+    def _labels(self) -> str:
+        left, bottom = self.x.begin, self._bottom
+        parts = [element("path", d=path_of([(left, bottom), (self.x.end, bottom)]), class_="axis")]
+        parts.append(text(self.x_label, (left + self.x.end) / 2, bottom + BOTTOM - 8, "label", "middle"))
         parts.append(text(self.y_label, 4, 14, "label"))
         return "".join(parts)
 
 
-def drawn(width: float, height: float, name: str, content: str) -> str:
-    """The picture around its content; no larger than it was meant."""
+def drawn(width: float, height: float, name: str, content: str, x: str | None = None, y: str | None = None) -> str:
+    """The picture around its content, no larger than it was meant; with the axes along which it can be zoomed."""
     return element(
         "svg",
-        title(name),
         content,
         xmlns="http://www.w3.org/2000/svg",
         viewbox=f"0 0 {width:g} {height:g}",
@@ -118,6 +137,8 @@ def drawn(width: float, height: float, name: str, content: str) -> str:
         role="img",
         aria_label=name,
         class_="chart",
+        data_x=x,
+        data_y=y,
     )
 
 

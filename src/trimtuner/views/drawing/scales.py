@@ -27,6 +27,11 @@ class Scale:
         low, high, at = (self._seen(one) for one in (self.low, self.high, min(max(value, self.low), self.high)))
         return self.begin + (self.end - self.begin) * ((at - low) / (high - low) if high > low else 0.5)
 
+    @property
+    def written(self) -> str:
+        """As the script of the page reads it, to zoom."""
+        return f"{self.low!r} {self.high!r} {self.begin:g} {self.end:g} {self.kind}"
+
     def _seen(self, value: float) -> float:
         return math.log10(max(value, 1e-300)) if self.kind == "log" else value
 

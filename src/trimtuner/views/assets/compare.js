@@ -1,0 +1,107 @@
+// The configurations that are picked: named at the foot of the page, and beside each other where that is asked for.
+import { when } from "./state.js";
+import { picks, setPicks, toggle } from "./marks.js";
+
+const LETTERS = "ABCDEF";
+const tray = document.createElement("aside");
+tray.id = "tray";
+tray.setAttribute("aria-label", "Picked configurations");
+tray.hidden = true;
+const panel = document.createElement("dialog");
+panel.setAttribute("aria-label", "Comparison");
+document.body.append(tray, panel);
+
+function made(name, words, className) {
+  const one = document.createElement(name);
+  if (words !== undefined) one.textContent = words;
+  if (className) one.className = className;
+  return one;
+}
+
+// Everything that the tables of the page say of a configuration, by the name of its column.
+function factsOf(key) {
+  const facts = new Map();
+  const skipped = new Set(["trial", "attempt", "asked (s)", "began (s)", "ended (s)", "state", "configuration", "machines", "USD", "share of the data", "measured", "predicted", "at least", "at most", "trials there"]);
+  for (const row of document.querySelectorAll(`#tradeoff tr[data-c="${CSS.escape(key)}"], #machines tr[data-c="${CSS.escape(key)}"], #parallel tr[data-c="${CSS.escape(key)}"]`)) {
+    const heads = [...row.closest("table").tHead.rows[0].cells].map((one) => one.textContent);
+    [...row.cells].forEach((cell, place) => {
+      if (!skipped.has(heads[place]) && cell.textContent && !facts.has(heads[place])) facts.set(heads[place], cell.textContent);
+    });
+  }
+  const rows = [...document.querySelectorAll(`#trials tr[data-trial][data-c="${CSS.escape(key)}"]`)];
+  if (rows.length) facts.set("trials", rows.map((row) => row.dataset.trial).join(", "));
+  return facts;
+}
+
+export function nameOfPick(key) {
+  const facts = factsOf(key);
+  const others = picks().map(factsOf);
+  const differing = [...facts].filter(([name, value]) => others.some((one) => (one.get(name) ?? "") !== value) && name !== "trials");
+  return (differing.length ? differing : [...facts]).slice(0, 6).map(([name, value]) => `${name}=${value}`).join(" ") || key;
+}
+
+function showTray() {
+  const keys = picks();
+  tray.hidden = keys.length === 0;
+  const chips = keys.map((key, place) => {
+    const chip = made("span", `${LETTERS[place]} ${nameOfPick(key)} `, `chip pick-${place}`);
+    const remove = made("button", "×");
+    remove.setAttribute("aria-label", `Unpick ${LETTERS[place]}`);
+    remove.addEventListener("click", () => toggle(key));
+    chip.append(remove);
+    return chip;
+  });
+  const open = made("button", keys.length > 1 ? "Compare" : "Look at it");
+  open.addEventListener("click", () => { compare(); panel.showModal(); });
+  const clear = made("button", "Clear");
+  clear.addEventListener("click", () => setPicks([]));
+  tray.replaceChildren(made("b", "Picked:"), ...chips, open, clear);
+}
+
+function compare() {
+  const keys = picks();
+  const facts = keys.map(factsOf);
+  const names = [...new Set(facts.flatMap((one) => [...one.keys()]))];
+  const differs = (name) => new Set(facts.map((one) => one.get(name) ?? "")).size > 1;
+  const table = made("table");
+  const head = table.createTHead().insertRow();
+  head.append(made("th", "what differs first"), ...keys.map((_, place) => {
+    const cell = made("th", LETTERS[place]);
+    cell.scope = "col";
+    cell.prepend(made("span", "", `legend-key pick-${place}`));
+    return cell;
+  }));
+  const body = table.createTBody();
+  for (const name of [...names.filter(differs), ...names.filter((one) => !differs(one))]) {
+    const row = body.insertRow();
+    if (!differs(name)) row.className = "same";
+    const title = made("th", name);
+    title.scope = "row";
+    row.append(title, ...facts.map((one) => made("td", one.get(name) ?? "-", differs(name) ? "differs" : "")));
+  }
+  const close = made("button", "Close");
+  close.addEventListener("click", () => panel.close());
+  const scroll = made("div", undefined, "scroll");
+  scroll.append(table);
+  panel.replaceChildren(close, made("h2", keys.length > 1 ? "Side by side" : "One configuration"), scroll, ...curvesOf(keys));
+}
+
+// The pictures of curves with only what is picked on them.
+function curvesOf(keys) {
+  const found = [];
+  for (const svg of document.querySelectorAll("#curves figure svg.chart, #within figure svg.chart")) {
+    if (!svg.querySelector(".is-picked")) continue;
+    const copy = svg.cloneNode(true);
+    copy.classList.remove("has-picks", "has-brush");
+    copy.querySelectorAll("[data-c]:not(.is-picked), .band, rect.brush").forEach((one) => one.remove());
+    copy.querySelectorAll(".is-picked").forEach((one) => one.classList.remove("is-hovered"));
+    const figure = made("figure");
+    figure.append(copy);
+    found.push(figure);
+  }
+  return keys.length && found.length ? [made("h3", "Curves over each other"), ...found] : [];
+}
+
+when("picked", showTray);
+when("drawn", showTray);
+showTray();
