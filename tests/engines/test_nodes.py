@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from keeping import is_kept
 from test_engine_conformance import SECRET, Bench, benches, is_alive
 from under_test import RUNNING_COMMANDS, parameters
 
@@ -158,18 +158,6 @@ def test_nodes_survive_a_killed_driver_and_are_adopted_by_another(spread: Bench)
     assert len(state.reports) == 4
     assert len(spread.pids()) == WORLD - 1
     wait_until(lambda: not any(is_alive(pid) for pid in spread.pids()))
-
-
-def is_kept(launch: Launch, count: int) -> bool:
-    """Whether what the command keeps is where a retry will find it."""
-    folder = launch.folder / "1-checkpoint"
-    if (folder / "begun").exists():
-        return (folder / "begun").read_text() == str(count)
-    parcel = folder.with_name(f"{folder.name}.tar.gz")
-    if not parcel.exists():
-        return False
-    with tarfile.open(parcel) as archive:
-        return "begun" in archive.getnames() and archive.extractfile("begun").read() == str(count).encode()  # type: ignore[union-attr]
 
 
 def test_a_retry_gets_back_what_the_attempts_before_it_kept(spread: Bench) -> None:
