@@ -91,7 +91,7 @@ CASES = [
     Case(
         "diabetes, a forest",
         load_diabetes,
-        RandomForestRegressor(n_estimators=60, random_state=0),
+        RandomForestRegressor(n_estimators=20, random_state=0),
         {
             "max_depth": tt.Choice([None, 2, 4, 8, 16]),
             "min_samples_leaf": tt.Int(1, 40, "log"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -14,11 +13,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from trimtuner.engines.supervising import processes
 from waiting import wait_until
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo", "scontrol")
 NOT_HERE = "there is no Slurm here: it takes slurmctld, slurmd, slurm-client and munge of Debian"
 NODES = ("n1", "n2", "n3")
+
+_NODE = "NODE_OF_TEST"  # inherited by what runs the steps of jobs there, and not by the jobs
 
 _PLACES = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 # A daemon ends with the pipe to its shell, and so with the tests, however they end.
@@ -111,7 +113,7 @@ class SlurmCluster:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 start_new_session=True,
-                env={**os.environ, **self.environment, "PATH": _PLACES},
+                env={**os.environ, **self.environment, "PATH": _PLACES, _NODE: f"{self.folder}/{name}"},
             )
         assert process.stdout is not None
         self._daemons[name] = process, int(process.stdout.readline())
@@ -132,9 +134,10 @@ class SlurmCluster:
     def crash(self, node: str) -> None:
         """End a node's daemon and all that it runs, as when a machine is lost."""
         self.kill(node)
-        for pid in _children_named("slurmstepd: ["):
-            if str(self.folder / f"spool-{node}") in _environment_of(pid):
-                os.kill(pid, signal.SIGKILL)
+        steps = [
+            pid for pid in _processes_named("slurmstepd: [") if f"{_NODE}={self.folder}/{node}" in _environment_of(pid)
+        ]
+        processes.kill([*processes.living_descendants(steps), *filter(None, map(processes.read_process, steps))])
 
     def ask(self, *words: str) -> str:
         """What one of Slurm's commands prints."""
@@ -186,7 +189,7 @@ def running_cluster() -> Iterator[SlurmCluster]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _children_named(beginning: str) -> list[int]:
+def _processes_named(beginning: str) -> list[int]:
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

@@ -59,6 +59,7 @@ _MORE = {
     "run": "[Running your own job](../jobs.md)",
     "engine-ray": "[Trials on a Ray cluster](../ray.md)",
     "engine-aws": "[Trials on AWS](../aws.md)",
+    "engine-slurm": "[Trials on a Slurm cluster](../slurm.md)",
     "engine-replay": "[Replay](../replay.md)",
     "search": "[Methods](../methods.md)",
     "storage": "[A team on one record](../postgres.md)",
@@ -259,6 +260,7 @@ _KINDS = {
     "boolean": ("`true`", "`false`"),
     "array": ("list",),
     "object": ("mapping",),
+    "null": ("`null`",),
 }
 
 

@@ -32,7 +32,6 @@ from benchmarks.papers.section_trimtuner import (
     LEVEL,
     PROCESS,
     TREES,
-    ask_seconds,
 )
 
 KEY_OF = {"EIc": "eic", "EIc/USD": "eic-usd"}
@@ -55,7 +54,6 @@ def claims_of_trimtuner(results: Results, measurements: Measurements) -> list[Cl
         _best_without_filter(results, "DT"),
         _fewer_are_worse(results, "DT"),
         _ten_percent_will_do(results, "DT"),
-        *_claims_on_asks(results, jobs),
     ]
 
 
@@ -78,7 +76,9 @@ def _named(name: str, label: str) -> str:
     return f"letter-{name}" if label in (LETTER_TREES, LETTER) else name
 
 
-def _pairs(results: Results, jobs: Sequence[Job], first: str, second: str) -> Iterator[tuple[Job, Measured, Measured]]:
+def pairs_of(
+    results: Results, jobs: Sequence[Job], first: str, second: str
+) -> Iterator[tuple[Job, Measured, Measured]]:
     for job in jobs:
         lines = [results.line(Experiment.METHODS, job, label) for label in (first, second)]
         if lines[0] is not None and lines[1] is not None:
@@ -90,7 +90,7 @@ def _savings(results: Results, jobs: Sequence[Job], label: str, axis: Axis, own:
     theirs = (papers.COST_TO_90 if is_cost else papers.TIME_TO_90)[KEY_OF[label]]
     found = [
         (job.title, _crossing(slow.traces, quick.traces, axis), f" ({len(slow.traces)} seeds)")
-        for job, slow, quick in _pairs(results, jobs, label, own)
+        for job, slow, quick in pairs_of(results, jobs, label, own)
     ]
     verb = "costs" if is_cost else "takes"
     statement = f"To 90 % of the optimum {label} {verb} so many times what {_without_mark(own)} does"
@@ -111,7 +111,7 @@ def _step_cost(results: Results, jobs: Sequence[Job], label: str, own: str) -> C
     statement = f"A trial of {label} costs so many times one of {_without_mark(own)}, after the initial ones"
     findings = (
         times(job.title, theirs, mean_ratio(costs_per_step(dear), costs_per_step(cheap)))
-        for job, dear, cheap in _pairs(results, jobs, label, own)
+        for job, dear, cheap in pairs_of(results, jobs, label, own)
     )
     name = _named(f"step-{KEY_OF[label]}", own)
     return claim(name, "TrimTuner, IV-A", statement, f"{theirs:g}{TIMES}", findings)
@@ -131,7 +131,7 @@ def _step_cost_of_baselines(results: Results, jobs: Sequence[Job]) -> Claim:
     theirs = papers.COST_PER_STEP["eic"] / papers.COST_PER_STEP["eic-usd"]
     findings = (
         times(job.title, theirs, mean_ratio(costs_per_step(dear), costs_per_step(cheap)))
-        for job, dear, cheap in _pairs(results, jobs, "EIc", "EIc/USD")
+        for job, dear, cheap in pairs_of(results, jobs, "EIc", "EIc/USD")
     )
     statement = "A trial of EIc costs so many times one of EIc/USD (from the two above: 10 / 2.4)"
     return claim("step-eic-against-usd", "TrimTuner, IV-A", statement, f"about {theirs:.1f}{TIMES}", findings)
@@ -174,7 +174,7 @@ def _fabolas_worst(results: Results, jobs: Sequence[Job]) -> Claim:
 
 def _trees_as_good(results: Results, jobs: Sequence[Job], process: str, trees: str) -> Claim:
     def findings() -> Iterator[Finding]:
-        for job, slow, quick in _pairs(results, jobs, process, trees):
+        for job, slow, quick in pairs_of(results, jobs, process, trees):
             ours = _crossing(slow.traces, quick.traces)
             yield Finding(job.title, f"GP / DT {ratio_with_interval(ours)}", judge_same(1.0, ours, AS_GOOD))
 
@@ -188,7 +188,7 @@ def _filter_savings(results: Results, label: str) -> Claim:
     theirs = papers.FILTER_COST[label]
 
     def findings() -> Iterator[Finding]:
-        other, own = (_filtered(results, f"{name} 10 %", "GP") for name in (label, "CEA"))
+        other, own = (filtered(results, f"{name} 10 %", "GP") for name in (label, "CEA"))
         if other and own:
             good = f" ({len(own)} seeds); for good, medians: {ratio_with_interval(_settled_ratio(other, own))}"
             yield times("RNN", theirs, _crossing(other, own), good)
@@ -197,7 +197,8 @@ def _filter_savings(results: Results, label: str) -> Claim:
     return claim(f"filter-{label}", "TrimTuner, Fig. 3", statement, f"{theirs:g}{TIMES}", findings())
 
 
-def _filtered(results: Results, label: str, panel: str) -> tuple[Trace, ...]:
+def filtered(results: Results, label: str, panel: str) -> tuple[Trace, ...]:
+    """The searches of a line of Fig. 3, Fig. 4 or Table IV."""
     return results.traces(Experiment.FILTERS, RNN, label, panel) if RNN in results.plan.jobs else ()
 
 
@@ -214,7 +215,7 @@ def _compared_shares(results: Results, panel: str, top: str, bottom: str) -> Ite
     final = {
         label: [trace.quality[-1] for trace in traces]
         for label in reversed(SHARES)
-        if (traces := _filtered(results, label, panel))
+        if (traces := filtered(results, label, panel))
     }
     if top in final and bottom in final:
         ours = mean_ratio(final[top], final[bottom])
@@ -226,9 +227,9 @@ def _compared_shares(results: Results, panel: str, top: str, bottom: str) -> Ite
 def _best_without_filter(results: Results, panel: str) -> Claim:
     def findings() -> Iterator[Finding]:
         yield from _compared_shares(results, panel, "no filter", "CEA 10 %")
-        longer, filtered = (_filtered(results, label, panel) for label in (LONGER, "CEA 10 %"))
-        if longer and filtered:
-            ours = _settled_ratio(filtered, longer)
+        longer, own = (filtered(results, label, panel) for label in (LONGER, "CEA 10 %"))
+        if longer and own:
+            ours = _settled_ratio(own, longer)
             text = f"USD to 90 % for good, CEA 10 % / no filter: {ratio_with_interval(ours)} (medians)"
             yield Finding(f"RNN, {LONGER_TRIALS} trials without a filter", text, judge_more(ours))
 
@@ -245,7 +246,7 @@ def _fewer_are_worse(results: Results, panel: str) -> Claim:
 def _ten_percent_will_do(results: Results, panel: str) -> Claim:
     def findings() -> Iterator[Finding]:
         costs = {
-            label: _costs_to_level(traces) for label in reversed(SHARES) if (traces := _filtered(results, label, panel))
+            label: _costs_to_level(traces) for label in reversed(SHARES) if (traces := filtered(results, label, panel))
         }
         if "no filter" in costs and "CEA 10 %" in costs:
             ours = ratio(costs["CEA 10 %"], costs["no filter"])
@@ -255,72 +256,3 @@ def _ten_percent_will_do(results: Results, panel: str) -> Claim:
 
     statement = f"Keeping 10 % by CEA costs no more than no filter does (to 90 %, up to a factor of {CLOSE:g})"
     return claim(_named("share-kept", panel), "TrimTuner, Fig. 4", statement, "no significant degradation", findings())
-
-
-def _claims_on_asks(results: Results, jobs: Sequence[Job]) -> Iterator[Claim]:
-    """Tables III and IV: how many times longer one method takes to recommend than another."""
-    methods = papers.TABLE_III
-    for name, slow, quick, keys in (
-        ("asks-gp-dt", PROCESS, TREES, ("trimtuner-gp", "trimtuner-dt")),
-        ("asks-fabolas-dt", "FABOLAS", TREES, ("fabolas", "trimtuner-dt")),
-        ("asks-fabolas-eic", "FABOLAS", "EIc", ("fabolas", "eic")),
-        ("asks-gp-fabolas", PROCESS, "FABOLAS", ("trimtuner-gp", "fabolas")),
-    ):
-        theirs = methods[keys[0]][0] / methods[keys[1]][0]
-        findings = (
-            times(job.title, theirs, mean_ratio(_mean_asks(one.traces), _mean_asks(other.traces)))
-            for job, one, other in _pairs(results, jobs, slow, quick)
-        )
-        statement = f"{slow} takes so many times as long to recommend as {quick}"
-        yield claim(name, "TrimTuner, Table III", statement, f"{theirs:.3g}{TIMES}", findings)
-    yield _trees_as_quick_as_eic(results, jobs)
-    for name, slow, quick in (
-        ("asks-none-cea", "no filter", "CEA 10 %"),
-        ("asks-direct-cea", "DIRECT 10 %", "CEA 10 %"),
-        ("asks-cmaes-cea", "CMA-ES 10 %", "CEA 10 %"),
-    ):
-        theirs = papers.TABLE_IV[slow][0] / papers.TABLE_IV[quick][0]
-        statement = f"With Gaussian processes, {slow} takes so many times as long to recommend as {quick}"
-        findings = _compared_asks(results, theirs, (slow, "GP"), (quick, "GP"))
-        yield claim(name, "TrimTuner, Table IV", statement, f"{theirs:.3g}{TIMES}", findings)
-    yield _cea_as_quick_as_random(results)
-    theirs = papers.CEA_AND_TREES_FASTER
-    statement = "Gaussian processes without a filter take so many times as long to recommend as trees with CEA (1 %)"
-    findings = _compared_asks(results, theirs, ("no filter", "GP"), ("CEA 1 %", "DT"))
-    yield claim("asks-none-gp-cea-dt", "TrimTuner, V", statement, f"up to {theirs:g}{TIMES}", findings)
-
-
-def _trees_as_quick_as_eic(results: Results, jobs: Sequence[Job]) -> Claim:
-    theirs = papers.TABLE_III["trimtuner-dt"][0] / papers.TABLE_III["eic"][0]
-
-    def findings() -> Iterator[Finding]:
-        for job, trees, eic in _pairs(results, jobs, TREES, "EIc"):
-            ours = mean_ratio(_mean_asks(trees.traces), _mean_asks(eic.traces))
-            yield Finding(job.title, ratio_with_interval(ours), judge_same(theirs, ours))
-
-    statement = "TrimTuner (DT) recommends almost as quickly as EIc: so many times as long"
-    return claim("asks-dt-eic", "TrimTuner, Table III", statement, f"{theirs:.3g}{TIMES}", findings())
-
-
-def _compared_asks(results: Results, theirs: float, slow: tuple[str, str], quick: tuple[str, str]) -> Iterator[Finding]:
-    tops, bottoms = _filtered(results, *slow), _filtered(results, *quick)
-    if tops and bottoms:
-        yield times("RNN", theirs, mean_ratio(_mean_asks(tops), _mean_asks(bottoms)))
-
-
-def _cea_as_quick_as_random(results: Results) -> Claim:
-    def findings() -> Iterator[Finding]:
-        for model in ("GP", "DT"):
-            own, other = (_filtered(results, f"{label} 10 %", model) for label in ("CEA", "random"))
-            if own and other:
-                ours = mean_ratio(_mean_asks(own), _mean_asks(other))
-                yield Finding(f"RNN, {model}", ratio_with_interval(ours), judge_same(1.0, ours))
-
-    statement = "Recommending with CEA takes as long as with a random filter"
-    printed = zip(papers.TABLE_IV["CEA 10 %"], papers.TABLE_IV["random 10 %"], ("GP", "DT"), strict=True)
-    theirs = ", ".join(f"{model} {own / other:.2f}{TIMES}" for own, other, model in printed)
-    return claim("asks-cea-random", "TrimTuner, Table IV", statement, theirs, findings())
-
-
-def _mean_asks(traces: Sequence[Trace]) -> list[float]:
-    return [float(np.mean(ask_seconds([trace]) or list(trace.ask_seconds))) for trace in traces]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#000000", "#E69F00", "#7F7F7F", "#8C564B")
 MARKERS = ("o", "s", "^", "D", "v", "x", "P", "*", "<")
 DASHES = ("-", "--", "-.", ":", "-", "--", "-.", ":", "-")
+SHORT_DASHES = (0, (2.5, 1.5))
+GREY = "#606060"
 DOTS_PER_INCH = 80
 PANEL_INCHES = (4.8, 3.6)
 DECADES_WITH_PLAIN_TICKS = 2.2
@@ -140,22 +142,29 @@ def _draw_panel(place: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
 def _draw_curve(place: Axes, curve: Curve, style: int, initial: Initial) -> None:
     finite = np.where(np.isfinite(curve.y), curve.y, np.nan)
     every = max(1, len(curve.x) // MARKS_ON_A_LINE)
-    look = {"color": COLOURS[style], "linewidth": 1.6, "drawstyle": "steps-post"}
-    is_dashed = initial is Initial.DASHED
     place.plot(
         curve.x,
-        np.where(curve.x >= curve.initial, finite, np.nan) if is_dashed else finite,
+        np.where(curve.x >= curve.initial, finite, np.nan) if initial is Initial.DASHED else finite,
         label=curve.label,
+        color=COLOURS[style],
         linestyle=DASHES[style] if initial is Initial.UNSEEN else "-",
         marker=MARKERS[style],
         markersize=4.5,
         markevery=(style * every // len(COLOURS), every),
-        **look,
+        linewidth=1.6,
+        drawstyle="steps-post",
     )
-    if is_dashed:
+    if initial is Initial.DASHED:
         # One place more than is dashed, so that the two meet.
         until = np.concatenate([[True], curve.x[:-1] < curve.initial])
-        place.plot(curve.x, np.where(until, finite, np.nan), linestyle=(0, (2.5, 1.5)), **look)
+        place.plot(
+            curve.x,
+            np.where(until, finite, np.nan),
+            color=COLOURS[style],
+            linestyle=SHORT_DASHES,
+            linewidth=1.6,
+            drawstyle="steps-post",
+        )
     if initial is Initial.CIRCLE and len(curve.x):
         at = max(int(np.searchsorted(curve.x, curve.initial, side="right")) - 1, 0)
         place.plot([curve.x[at]], [finite[at]], "o", markersize=11, fillstyle="none", color=COLOURS[style],
@@ -172,16 +181,15 @@ def _draw_bars_of(place: Axes, curve: Curve, error: Floats, style: int) -> None:
 
 def _explain(place: Axes, panel: Panel) -> None:
     """What is told by the form of a line goes to the legend too."""
-    grey = {"color": "#606060"}
     if panel.thin_label:
-        place.plot([], [], linewidth=1.6, label=panel.thick_label, **grey)
-        place.plot([], [], linewidth=0.8, label=panel.thin_label, **grey)
+        place.plot([], [], linewidth=1.6, label=panel.thick_label, color=GREY)
+        place.plot([], [], linewidth=0.8, label=panel.thin_label, color=GREY)
     if panel.initial is Initial.DASHED:
-        place.plot([], [], linestyle=(0, (2.5, 1.5)), linewidth=1.6, label=panel.initial.value, **grey)
+        place.plot([], [], linestyle=SHORT_DASHES, linewidth=1.6, label=panel.initial.value, color=GREY)
     if panel.initial is Initial.CIRCLE:
-        place.plot([], [], "o", markersize=9, fillstyle="none", label=panel.initial.value, **grey)
+        place.plot([], [], "o", markersize=9, fillstyle="none", label=panel.initial.value, color=GREY)
     if any(curve.error is not None for curve in panel.curves):
-        place.plot([], [], "|", markersize=11, label="bar: standard error of the mean", **grey)
+        place.plot([], [], "|", markersize=11, label="bar: standard error of the mean", color=GREY)
 
 
 def _label(place: Axes, panel: Panel) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.papers.claims import RULES, Claim, Verdict, claims_table
+from benchmarks.papers.claims_asks import claims_on_asks
 from benchmarks.papers.claims_fabulinus import claims_of_fabulinus
 from benchmarks.papers.claims_nephele import claims_of_nephele
+from benchmarks.papers.claims_settings import claims_on_settings
 from benchmarks.papers.claims_trimtuner import claims_of_trimtuner, claims_to_the_letter
 from benchmarks.papers.facts import Cells
 from benchmarks.papers.jobs import load
 from benchmarks.papers.results import Results
 from benchmarks.papers.section_fabulinus import write_fabulinus
+from benchmarks.papers.section_filters import write_filters
 from benchmarks.papers.section_nephele import write_nephele
 from benchmarks.papers.section_tables import Measurements, write_tables
 from benchmarks.papers.section_trimtuner import letter_table, write_trimtuner
@@ -29,6 +32,7 @@ def write_report(results: Results, folder: Path) -> Path:
     paragraphs = [
         *_head(results, measurements),
         *write_trimtuner(results, measurements, plots),
+        *write_filters(results, measurements, plots),
         *write_nephele(results, measurements, plots),
         *write_fabulinus(results, measurements, plots),
         *write_tables(measurements, plots),
@@ -43,6 +47,8 @@ def claims_of(results: Results, measurements: Measurements) -> list[Claim]:
     """Every claim of the papers, judged by what is finished."""
     return [
         *claims_of_trimtuner(results, measurements),
+        *claims_on_asks(results, measurements),
+        *claims_on_settings(results),
         *claims_of_nephele(results, measurements),
         *claims_of_fabulinus(results, measurements),
     ]

@@ -1,8 +1,8 @@
-"""The report on the TrimTuner paper's section IV: Figs. 1 to 4, Tables III and IV."""
+"""The report on the TrimTuner paper's section IV-A: Figs. 1 and 2, Table III; and on its form to the letter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,11 +23,9 @@ from benchmarks.papers.curves import (
     steps,
     used,
 )
-from benchmarks.papers.experiments import LETTER, SHARES, Experiment
-from benchmarks.papers.facts import Cells
+from benchmarks.papers.experiments import Experiment
 from benchmarks.papers.jobs import Job
 from benchmarks.papers.markdown import centre_and_ends, mean_and_deviation, number, picture, ratio_with_interval, table
-from benchmarks.papers.notes import ABOUT_SHARES
 from benchmarks.papers.plots import Bars, Curve, Initial, Panel, draw_bars, draw_panels
 from benchmarks.papers.results import Measured, Results
 from benchmarks.papers.searches import Trace
@@ -39,25 +37,18 @@ DESIGN_TRIALS = 4  # the asks of the initial samples need no model, so they are 
 TREES, PROCESS = "TrimTuner (DT)", "TrimTuner (GP)"
 LETTER_TREES, LETTER_PROCESS = "TrimTuner (DT) to the letter*", "TrimTuner (GP) to the letter*"
 BASELINES = ("EIc", "EIc/USD")
+PRINTED = {PROCESS: "trimtuner-gp", TREES: "trimtuner-dt", "FABOLAS": "fabolas", "EIc": "eic", "EIc/USD": "eic-usd"}
 NOT_IN_PAPER = "Lines marked * are not in the paper."
 
 Reach = Callable[[Trace, Axis, Value, float], float]
 
 
 def write_trimtuner(results: Results, measurements: Measurements, folder: Path) -> list[str]:
-    """All of section IV, as paragraphs; plots go to the folder."""
+    """All of section IV-A, as paragraphs; plots go to the folder."""
     jobs = [(job, cells) for job, cells in measurements if results.lines(Experiment.METHODS, job)]
-    paragraphs = ["## TrimTuner, section IV"] if jobs else []
+    paragraphs = ["## TrimTuner, section IV-A"] if jobs else []
     if jobs:
         paragraphs += [*_figure_1(results, jobs, folder), *_figure_2(results, jobs, folder), *_table_3(results, jobs)]
-    for job, cells in measurements:
-        lines = results.lines(Experiment.FILTERS, job)
-        if lines:
-            paragraphs += [
-                *_figure_3(lines, job, cells, folder),
-                *_table_4(lines),
-                *_figure_4(lines, job, cells, folder),
-            ]
     return paragraphs
 
 
@@ -161,10 +152,10 @@ def _figure_1(results: Results, jobs: Measurements, folder: Path) -> list[str]:
         best = facts.best_accuracy(cells, job.cost_limit)
         printed = [line for line in lines if not line.label.endswith("*")]
         own = [line for line in lines if line.label.endswith("*") or line.label in (TREES, PROCESS)]
-        panels.append(_cost_panel(job.title, printed, best))
-        beside.append(_cost_panel(job.title, own, best))
+        panels.append(cost_panel(job.title, printed, best))
+        beside.append(cost_panel(job.title, own, best))
         texts.append(f"**{job.title}**: mean Accuracy_C ± standard deviation over seeds, by USD spent")
-        texts.append(accuracy_table(lines, Axis.COST, share_of_best, best, _round_places(lines)))
+        texts.append(accuracy_table(lines, Axis.COST, share_of_best, best, round_places(lines)))
     draw_panels(folder / "fig1.png", panels)
     draw_panels(folder / "fig1-beside.png", beside)
     return [
@@ -180,14 +171,15 @@ def _figure_1(results: Results, jobs: Measurements, folder: Path) -> list[str]:
     ]
 
 
-def _cost_panel(title: str, lines: Sequence[Measured], best: float, initial: Initial = Initial.DASHED) -> Panel:
+def cost_panel(title: str, lines: Sequence[Measured], best: float, initial: Initial = Initial.DASHED) -> Panel:
+    """Accuracy_C against money."""
     curves = accuracy_curves(lines, Axis.COST, share_of_best, best)
     return Panel(
         title, Axis.COST, "Accuracy_C", curves, True, y_limits=(0.0, 1.02), level=LEVEL * best, initial=initial
     )
 
 
-def _round_places(lines: Sequence[Measured]) -> Floats:
+def round_places(lines: Sequence[Measured]) -> Floats:
     """Amounts of 1, 2 and 5 with zeroes that span what was spent."""
     places = places_for([line.traces for line in lines], Axis.COST, is_log=True)
     decades = 10.0 ** np.arange(np.floor(np.log10(places[0])), np.ceil(np.log10(places[-1])))
@@ -262,15 +254,14 @@ def _savings_chart(axis: Axis, titles: Sequence[str], estimates: dict[tuple[Axis
 
 
 def _table_3(results: Results, jobs: Measurements) -> list[str]:
-    printed = {PROCESS: "trimtuner-gp", TREES: "trimtuner-dt", "FABOLAS": "fabolas", "EIc": "eic", "EIc/USD": "eic-usd"}
     asks: dict[str, list[float]] = {}
     for job, _ in jobs:
         for line in results.lines(Experiment.METHODS, job):
             asks.setdefault(line.label, []).extend(ask_seconds(line.traces))
     rows = []
     for label, seconds in asks.items():
-        theirs = papers.TABLE_III.get(printed.get(label, ""))
-        rows.append([label, *_mean_deviation_count(seconds), f"{theirs[0]:g} ± {theirs[1]:g}" if theirs else ""])
+        theirs = papers.TABLE_III.get(PRINTED.get(label, ""))
+        rows.append([label, *mean_deviation_count(seconds), f"{theirs[0]:g} ± {theirs[1]:g}" if theirs else ""])
     return [
         "### Table III: time to recommend the next trial",
         "Ours: CPU seconds of one thread, model fits included, from the fifth trial on, mean over the jobs. Theirs: "
@@ -279,81 +270,8 @@ def _table_3(results: Results, jobs: Measurements) -> list[str]:
     ]
 
 
-def _mean_deviation_count(seconds: Sequence[float]) -> list[str]:
+def mean_deviation_count(seconds: Sequence[float]) -> list[str]:
+    """Three cells of a table of asks."""
     if not seconds:
         return ["-", "-", "0"]
     return [number(float(np.mean(seconds))), number(float(np.std(seconds)), 2), str(len(seconds))]
-
-
-def _figure_3(lines: Sequence[Measured], job: Job, cells: Cells, folder: Path) -> list[str]:
-    labels = ("CEA 10 %", "CMA-ES 10 %", "DIRECT 10 %", "random 10 %")
-    shown = [line for line in lines if line.panel == "GP" and line.label in labels]
-    return _filter_figure("3", "filters, TrimTuner (GP)", {"GP": shown}, job, cells, folder)
-
-
-def _figure_4(lines: Sequence[Measured], job: Job, cells: Cells, folder: Path) -> list[str]:
-    shown = {
-        panel: [line for line in lines if line.panel == panel and line.label.startswith(SHARES)]
-        for panel in ("DT", LETTER)
-    }
-    return [
-        *_filter_figure("4", "the share that CEA keeps, TrimTuner (DT)", shown, job, cells, folder),
-        *([_why_shares_matter(shown), ABOUT_SHARES] if any(shown.values()) else []),
-    ]
-
-
-def _filter_figure(
-    figure: str, title: str, groups: Mapping[str, Sequence[Measured]], job: Job, cells: Cells, folder: Path
-) -> list[str]:
-    known = {panel: lines for panel, lines in groups.items() if lines}
-    if not known:
-        return []
-    best = facts.best_accuracy(cells, job.cost_limit)
-    panels = [_cost_panel(f"{job.title}, {panel}", lines, best) for panel, lines in known.items()]
-    draw_panels(folder / f"fig{figure}.png", panels)
-    paragraphs = [
-        f"### Fig. {figure}: {title}, {job.title}",
-        picture(f"plots/fig{figure}.png", f"Accuracy_C against exploration cost: {title}, {job.title}"),
-    ]
-    for panel, lines in known.items():
-        paragraphs += [
-            *([f"**{panel}**"] if len(known) > 1 else []),
-            accuracy_table(lines, Axis.COST, share_of_best, best, _round_places(lines)),
-            reach_table(lines, share_of_best),
-        ]
-    return paragraphs
-
-
-def _why_shares_matter(groups: Mapping[str, Sequence[Measured]]) -> str:
-    """What the searches of Fig. 4 spent their trials on."""
-    rows = []
-    for panel, lines in groups.items():
-        for line in lines:
-            after = [np.array(trace.fraction[line.initial :]) for trace in line.traces]
-            final = [trace.quality[-1] for trace in line.traces]
-            rows.append(
-                [
-                    f"{panel}, {line.label}",
-                    seeds(line),
-                    number(float(np.mean([fractions.mean() for fractions in after])), 2),
-                    *(f"{100 * np.mean([(ones == s).mean() for ones in after]):.0f} %" for s in (1.0, 0.5)),
-                    f"{100 * np.mean([(ones < 0.2).mean() for ones in after]):.0f} %",
-                    mean_and_deviation([trace.spent[-1] for trace in line.traces]),
-                    f"{np.mean(final):.3f}",
-                    f"{100 * np.mean([trace.feasible[-1] for trace in line.traces]):.0f} %",
-                ]
-            )
-    header = ["", "seeds", "mean fraction", "trials at s = 1", "s = 0.5", "s ≤ 0.1", "USD of all trials"]
-    return table([*header, "share of the best at the end", "within the limit at the end"], rows)
-
-
-def _table_4(lines: Sequence[Measured]) -> list[str]:
-    rows = []
-    for label, theirs in papers.TABLE_IV.items():
-        row = [label]
-        for model, minutes in zip(("GP", "DT"), theirs, strict=True):
-            traces = [trace for line in lines if (line.panel, line.label) == (model, label) for trace in line.traces]
-            row += [*_mean_deviation_count(ask_seconds(traces))[:2], f"{minutes:g}"]
-        rows.append(row)
-    header = ["filter", "GP: ours (s)", "± s", "GP: paper (min)", "DT: ours (s)", "± s", "DT: paper (min)"]
-    return ["### Table IV: time to recommend the next trial, by filter (RNN)", table(header, rows)]

@@ -48,8 +48,8 @@ def _files(folder):
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def links_of(report):
-    return re.findall(r"\]\(([^)]+)\)", report.read_text(encoding="utf-8"))
+def pictures_of(report):
+    return re.findall(r"!\[[^\]]*\]\(([^)]+)\)", report.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def small(request, tmp_path_factory):
 @pytest.mark.slow
 def test_the_report_has_its_plots_and_a_verdict_on_every_claim(small):
     report = small / "out" / "paper.md"
-    links = links_of(report)
+    links = pictures_of(report)
     assert {"plots/fig1.png", "plots/fig2.png", "plots/fig3.png", "plots/fig6.13.png", "plots/fig7.2.png"} <= set(links)
     for link in links:
         plot = report.parent / link

@@ -16,10 +16,13 @@ from slurm_under_test import QUICK, SETTINGS
 from test_engine_conformance import Bench, benches, is_alive
 from under_test import SECRET, slurm
 
+import trimtuner as tt
 from slurm_cluster import SlurmCluster
 from trimtuner.engines import protocol
+from trimtuner.engines.checks import Workload
 from trimtuner.engines.protocol import End, EngineTrouble, Machines
 from trimtuner.engines.slurm import queue
+from trimtuner.engines.slurm.checks import check_configuration
 from trimtuner.engines.slurm.conclusion import end_of, end_without_job
 from trimtuner.engines.slurm.engine import SlurmEngine
 from trimtuner.engines.slurm.queue import FINAL, JobTag, SlurmJob
@@ -72,6 +75,7 @@ def test_what_waits_in_the_queue_says_so_and_is_charged_nothing_for_it(
     assert state.end.seconds <= time.monotonic() - freed + bench.under_test.clock_seconds
 
 
+@pytest.mark.slow
 def test_what_is_stopped_in_the_queue_never_runs_and_costs_nothing(bench: Bench, full: str) -> None:  # noqa: ARG001
     handle = bench.start(bench.launch("leave", "0"))
     wait_until(lambda: bench.engine.poll(handle).waiting)
@@ -128,6 +132,7 @@ def test_the_command_finds_its_job_and_not_the_key_of_its_folder(bench: Bench) -
     assert "SLURM_CONF" in environment  # so that srun works
 
 
+@pytest.mark.slow
 def test_gpus_are_asked_for_and_given_by_slurm(bench: Bench) -> None:
     bench.run(replace(bench.launch("print_environment"), machines=Machines("small", gpus=2)))
     assert json.loads(bench.notes()[0])["CUDA_VISIBLE_DEVICES"].count(",") == 1
@@ -149,6 +154,7 @@ def test_a_cancelled_job_is_told_as_stopped(bench: Bench, slurm_cluster: SlurmCl
     assert not is_alive(pid)
 
 
+@pytest.mark.slow
 def test_a_job_that_must_make_room_is_preempted(bench: Bench, slurm_cluster: SlurmCluster) -> None:
     handle = bench.start(bench.launch("report_and_rest"))
     (pid,) = bench.wait_for_pids(1)
@@ -247,6 +253,44 @@ def test_what_goes_on_on_a_node_that_the_controller_has_lost_is_ended(
 def node_of(cluster: SlurmCluster, handle: str) -> str:
     name = JobTag.of_folder(Path(handle)).name
     return cluster.ask("squeue", "-h", "--states=RUNNING", f"--name={name}", "-o", "%N").strip()
+
+
+# Doctor
+
+
+def test_doctor_asks_slurm_whether_it_would_take_the_largest_trial_of_each_type(
+    slurm_cluster: SlurmCluster, tmp_path: Path
+) -> None:
+    assert slurm_cluster.environment
+    machines = {name: tt.VM(vcpus=2, memory_gib=1, price_per_hour=1.0) for name in ("small", "large")}
+    cloud = tt.Cloud(machines, vm_count=[1, 3], rule="vm_count == 1 or vm_type == 'small'")
+    found = {one.name: one for one in SETTINGS.checks(Workload(cloud, 2, "python3", tmp_path, 60.0))}
+    assert {name: one.outcome for name, one in found.items()} == {
+        **dict.fromkeys(("slurm", "small", "large", "time limit"), "ok"),
+    }
+    assert "3 nodes" in found["slurm"].text
+    too_many = tt.Cloud(machines, vm_types=["large"], vm_count=9)
+    refused = {one.name: one for one in SETTINGS.checks(Workload(too_many, 2, "python3", tmp_path, 60.0))}
+    assert refused["large"].outcome == "failed"
+
+
+def test_doctor_says_where_there_is_no_controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (found,) = SETTINGS.checks(Workload(None, 1, "python3", tmp_path, 60.0))
+    assert (found.name, found.outcome) == ("slurm", "failed")
+
+
+@pytest.mark.parametrize(
+    ("told", "warned"),
+    [
+        ("KillWait                = 30 sec\nOverTimeLimit           = 0 min\n", []),
+        ("KillWait                = 300 sec\n", ["time limit"]),
+        ("OverTimeLimit           = UNLIMITED\n", ["time limit"]),
+        ("AccountingStoreFlags    = job_comment,job_env\n", ["secrets"]),
+    ],
+)
+def test_doctor_warns_of_what_the_cluster_is_set_to(told: str, warned: list[str]) -> None:
+    assert [one.name for one in check_configuration(told) if one.outcome == "warning"] == warned
 
 
 # Without a cluster

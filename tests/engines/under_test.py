@@ -131,4 +131,5 @@ _IN_ONE_PROCESS = ("ray", "aws", "slurm")
 def parameters(engines: Iterable[str], *more: pytest.MarkDecorator) -> list[ParameterSet]:
     """Their names, for a fixture; those that need a place of their own with these marks besides."""
     marks = {name: [pytest.mark.xdist_group(name), *more] for name in _IN_ONE_PROCESS}
+    marks["slurm"].append(pytest.mark.slow)  # seconds for each job; what is Slurm's own is in ``test_slurm``
     return [pytest.param(name, marks=marks.get(name, [])) for name in engines]

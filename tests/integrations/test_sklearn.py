@@ -158,7 +158,9 @@ def test_what_makes_no_sense_is_refused(settings, complaint):
         search(**settings).fit(INPUTS, TARGETS)
 
 
-# What scikit-learn asks of every estimator. The cheap ones run here, all of them in the soak.
+# What scikit-learn asks of every estimator. The cheap ones run here, all of them in the soak; except that a column of
+# targets warns: fits are made where warnings of the estimator are not seen; scikit-learn leaves its searches out, too.
+LEFT_OUT = {"check_supervised_y_2d"}
 QUICK = {
     "check_no_attributes_set_in_init",
     "check_parameters_default_constructible",
@@ -174,18 +176,19 @@ QUICK = {
 
 
 def checks() -> list[object]:
-    tree = TrimSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [None, 2]}, **BRIEF)
+    logistic = TrimSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, **BRIEF)
     ridge = TrimSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, **BRIEF)
-    pairs = [pair for one in (tree, ridge) for pair in estimator_checks_generator(one, legacy=True)]
+    pairs = [pair for one in (logistic, ridge) for pair in estimator_checks_generator(one, legacy=True)]
     return [
         pytest.param(
             one,
             check,
             id=f"{type(one.estimator).__name__}-{name}",
-            marks=[] if name in QUICK and one is tree else [pytest.mark.slow],
+            marks=[] if name in QUICK and one is logistic else [pytest.mark.slow],
         )
         for one, check in pairs
         for name in [getattr(check, "func", check).__name__]
+        if name not in LEFT_OUT
     ]
 
 

@@ -258,7 +258,7 @@ def test_the_base_of_these_tests_has_no_fault(tmp_path):
         ("metrics: stdout", "metrics: {file: /etc/x}", 47, r"inside the working directory"),
         ("metrics: stdout", "metrics: {file: m.jsonl}", 35, r"2 trials side by side would write the same file"),
         # engine, search, storage
-        ("type: local", "type: slurm", 49, r"'slurm' is none of local, ray, aws, replay"),
+        ("type: local", "type: kubernetes", 49, r"'kubernetes' is none of local, ray, aws, slurm, replay"),
         ("type: local", "address: auto", 49, r"engine.address: it is for type ray, this is local"),
         ("type: local", "type: ray\n  region: x", 50, r"engine.region: it is for type aws, this is ray"),
         ("type: local", "type: ray\n  address: 'x; rm'", 50, r"address of a Ray cluster, such as auto"),
@@ -344,7 +344,7 @@ def test_independent_faults_are_told_together_in_the_order_of_the_file(tmp_path)
         ("t2.medium", "t2.meduim"),
         ("{rate}", "{rat}"),
         ("30min", "0s"),
-        ("type: local", "type: slurm"),
+        ("type: local", "type: kubernetes"),
         ("seed: 0", "sed: 0"),
     ]:
         text = text.replace(old, new)

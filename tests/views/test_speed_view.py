@@ -29,9 +29,9 @@ def test_the_report_has_the_median_of_the_machines_and_the_recommendation():
     counted = [ran(n, n % 2, 1.0, score=0.5 + n % 2, time=4.0, cost=0.5, tokens=1000.0 * (n + 1)) for n in range(2)]
     lead, table = speed.VIEW.shown(subject(*counted))
     assert "start and end included" in lead
-    assert table.heads == ["tokens", "per second", "per USD"]
-    assert table.lines[0] == ["here, median of 2", "375", "3,000"]
-    assert ["recommended: x=1", "500", "4,000"] in [list(line) for line in table.lines]
+    assert table.heads == ["tokens per second", "tokens per USD", "of"]
+    assert table.lines[0] == ["375", "3,000", "here, median of 2"]
+    assert ["500", "4,000", "recommended: x=1"] in [list(line) for line in table.lines]
     assert "## Speed" in markdown(subject(*counted))
 
 

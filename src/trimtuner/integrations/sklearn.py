@@ -21,7 +21,7 @@ from trimtuner.study.study import Study
 from trimtuner.tuning.recipe import Recipe
 
 try:
-    from sklearn.base import is_classifier
+    from sklearn.base import clone, is_classifier
     from sklearn.exceptions import FitFailedWarning
     from sklearn.model_selection._search import BaseSearchCV
     from sklearn.utils import check_random_state
@@ -91,7 +91,11 @@ class TrimSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no t
     def fit(self, X: object, y: object = None, **params: object) -> TrimSearchCV:  # noqa: N803  (scikit-learn's names)
         """Search, then fit the best on all rows unless ``refit`` says no; further parameters go to the estimator."""
         self._known_space = self._space_for(X, y)
-        super().fit(X, y, **params)
+        try:
+            super().fit(X, y, **params)
+        except _NoScore:
+            clone(self.estimator).fit(X, y)  # which may say itself what is wrong with these rows
+            raise
         return self
 
     def _run_search(self, evaluate_candidates: EvaluateCandidates) -> None:
@@ -154,6 +158,10 @@ class TrimSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no t
         return [fraction for fraction in _USUAL_FRACTIONS if fraction == 1 or fraction * whole >= least]
 
 
+class _NoScore(ValueError):  # noqa: N818  (named by what is missing)
+    """Some fits of a candidate failed, or it was scored as no number."""
+
+
 class _Trials:
     """Runs the trials of a search by scikit-learn's own means, and knows which of its rows each is."""
 
@@ -207,7 +215,7 @@ class _Trials:
         if goal not in scores:
             raise InputError(f"several scorers: refit must name that which is maximized, one of {', '.join(scorers)}")
         if not np.isfinite(scores[goal]):
-            raise ValueError(f"the score of a candidate is {scores[goal]}")
+            raise _NoScore(f"the score of a candidate is {scores[goal]}; see the warnings above for which fits failed")
         times = {name: max(last(f"mean_{name}"), SHORTEST_SECONDS) for name in (_FIT_TIME, _SCORE_TIME)}
         seconds = sum(times.values()) * self._search.n_splits_
         finite = {name: score for name, score in scores.items() if np.isfinite(score)}

@@ -174,6 +174,8 @@ def _space_text(space: Space) -> str:
 
 def _price_text(space: Space) -> str:
     prices = prices_per_hour(space)
+    if space.cloud is not None and space.cloud.is_free:
+        return "none; machines are paid for in hours"
     return "none known" if prices is None else f"{prices.min():.4g} to {prices.max():.4g} USD per hour"
 
 
@@ -193,7 +195,9 @@ def _budget_text(job: Job, worst: WorstCase | None) -> str:
             least, most = worst.trials_within(budget.money)
             parts[-1] += f" (if every trial took until its timeout: {least:,} of the dearest, {most:,} of the cheapest)"
     if budget.seconds is not None:
-        parts.append(duration_text(budget.seconds))
+        cloud = job.space.cloud
+        is_hard = cloud is not None and cloud.is_free
+        parts.append(f"{budget.seconds / 3600:g} machine-hours" if is_hard else duration_text(budget.seconds))
     if budget.trials is not None:
         parts.append(f"{budget.trials:,} trials")
     return ", ".join(parts) or "none"

@@ -107,7 +107,7 @@ class Recipe:
 
     @property
     def way(self) -> Way:
-        """How it learns."""
+        """How the method learns: its models, and what it expects before any evidence."""
         return Way(self.surrogate, self.time_surrogate, self.quality_growth, self.time_growth)
 
     def expect(self, problem: Problem, pool: Pool) -> Belief | None:

@@ -52,7 +52,7 @@ def _table(subject: StudyState, found: list[Rate]) -> TextTable:
     by_machines: dict[str, list[Rate]] = {}
     for rate in found:
         by_machines.setdefault(machines(rate.measurement.configuration) or "here", []).append(rate)
-    lines = [[f"{name}, median of {len(one)}", *_median(one)] for name, one in by_machines.items()]
+    lines = [[*_median(one), f"{name}, median of {len(one)}"] for name, one in by_machines.items()]
     quickest = max(found, key=lambda rate: rate.per_second, default=None)
     cheapest = max((one for one in found if one.per_usd), key=lambda rate: rate.per_usd or 0.0, default=None)
     lines += [_named("most per second", quickest)] if quickest is not None else []
@@ -60,12 +60,12 @@ def _table(subject: StudyState, found: list[Rate]) -> TextTable:
     best = subject.recommendation
     own = [one for one in found if best is not None and dict(one.measurement.configuration) == dict(best.config)]
     lines += [_named("recommended", max(own, key=lambda rate: rate.measurement.fraction))] if own else []
-    return TextTable([counted, "per second", "per USD"], lines)
+    return TextTable([f"{counted} per second", f"{counted} per USD", "of"], lines)  # what is wide comes last
 
 
 def _named(name: str, rate: Rate) -> list[str]:
     where = placed(rate.measurement.configuration, rate.measurement.fraction)
-    return [f"{name}: {where}", _number(rate.per_second), _number(rate.per_usd)]
+    return [_number(rate.per_second), _number(rate.per_usd), f"{name}: {where}"]
 
 
 def _median(found: list[Rate]) -> list[str]:

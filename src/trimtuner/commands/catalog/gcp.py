@@ -79,7 +79,7 @@ def gcp_listings(request: PriceRequest) -> list[Listing]:
     if not parts:
         raise no_machines("google", request.place)
     quote = request.quote("google cloud billing catalog")
-    found = {name: [_price(name, parts, market) for market in MARKETS] for name in MACHINE_TYPES}
+    found = {name: [price_of_parts(name, parts, market) for market in MARKETS] for name in MACHINE_TYPES}
     return [
         MACHINE_TYPES[name].listing(name, price, spot, quote)
         for name, (price, spot) in found.items()
@@ -144,7 +144,7 @@ def _whole(value: object) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
-def _price(name: str, parts: Mapping[tuple[str, str], float], market: Market) -> float | None:
+def price_of_parts(name: str, parts: Mapping[tuple[str, str], float], market: Market) -> float | None:
     """USD per hour of a machine type, where all of its parts have a price on the market."""
     facts, family = MACHINE_TYPES[name], name.split("-")[0]
     vcpu, gib = (parts.get((f"{family} {part}", market)) for part in ("Core", "Ram"))

@@ -11,7 +11,7 @@ from trimtuner.engines.checks import Check, Workload, failed, fine, unknown, war
 from trimtuner.engines.protocol import EngineTrouble, Launch, Machines
 from trimtuner.engines.slurm import queue
 from trimtuner.engines.slurm.settings import SlurmSettings
-from trimtuner.engines.slurm.submission import words_of
+from trimtuner.engines.slurm.submission import surroundings, words_of
 from trimtuner.errors import InputError
 
 # What a machine has for itself alone: mount(8) has the names.
@@ -30,7 +30,7 @@ def checks_of(work: Workload, settings: SlurmSettings) -> Iterator[Check]:
     yield fine("slurm", f"{version}; the controller answers, and has {len(nodes)} nodes")
     yield from _check_types(work, settings)
     yield from _check_shared(work.working_directory, set(nodes.values()))
-    yield from _check_configuration(queue.ask("scontrol", "show", "config"))
+    yield from check_configuration(queue.ask("scontrol", "show", "config"))
 
 
 def _check_types(work: Workload, settings: SlurmSettings) -> Iterator[Check]:
@@ -42,7 +42,7 @@ def _check_types(work: Workload, settings: SlurmSettings) -> Iterator[Check]:
     for name, vm in cloud.vms.items():
         most = max((one.vm_count for one in cloud.clusters if one.vm_type == name), default=0)
         if most:
-            machines = Machines(name, most, vcpus=vm.vcpus, gpus=vm.gpus, helpers=cloud.helpers)
+            machines = Machines(name, most, vcpus=vm.vcpus, gpus=vm.gpus, helpers=cloud.helpers_of(name))
             yield _would_take(name, machines, work, settings)
 
 
@@ -51,7 +51,7 @@ def _would_take(name: str, machines: Machines | None, work: Workload, settings: 
     folder = Path("/doctor/0-1")
     launch = Launch("doctor", 0, 1, (work.program,), folder.parent, folder, {}, (), work.limit, machines=machines)
     try:
-        said = queue.try_out(words_of(launch, settings, folder))
+        said = queue.try_out(words_of(launch, settings, folder), surroundings())
     except (EngineTrouble, InputError) as trouble:
         advice = "put engine.partition, account, options or vm_types right, or offer fewer and other machines"
         return failed(name, f"a trial on {count} of them would be refused: {trouble}", advice)
@@ -81,7 +81,7 @@ def _kind_of_file_system(folder: Path) -> str:
     return found[1]
 
 
-def _check_configuration(text: str) -> Iterator[Check]:
+def check_configuration(text: str) -> Iterator[Check]:
     """What the cluster is set to that changes what we promise."""
     pairs = (line.partition("=") for line in text.splitlines())
     told = {name.strip(): value.strip() for name, _, value in pairs}

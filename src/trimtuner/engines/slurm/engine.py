@@ -183,18 +183,12 @@ class SlurmEngine:
         return self.poll(handle)
 
     def _conclude(self, handle: str, mirror: Mirror, jobs: list[SlurmJob], written: End | None) -> End | None:
-        """How it ended, if it has for sure: its job is over, and so is whoever writes in its folder."""
-        seen = self._seen.setdefault(handle, _Seen())
-        if not _is_over(jobs) and not (
-            written is not None and _are_completing(jobs) and self._is_settled(seen, mirror)
-        ):
-            seen.over_since = None if not _are_completing(jobs) else seen.over_since
+        """How it ended, if it has for sure."""
+        if not self._is_confirmed(self._seen.setdefault(handle, _Seen()), mirror, jobs, written):
             return None
-        if written is None and mirror.has_begun and not self._is_settled(seen, mirror):
-            return None
-        found = jobs or queue.in_accounting(_tag(handle))
         if not mirror.has_begun and not _is_kept_from_beginning(mirror):
             return None
+        found = jobs or queue.in_accounting(_tag(handle))
         written = _end_of_nodes(mirror)
         if found:
             longest = max(found, key=lambda job: job.seconds)
@@ -202,6 +196,15 @@ class SlurmEngine:
         else:
             end = end_without_job(written, mirror.has_begun, mirror.last_beat)
         return self._keep(mirror, end)
+
+    def _is_confirmed(self, seen: _Seen, mirror: Mirror, jobs: list[SlurmJob], written: End | None) -> bool:
+        """Whether its job is over, and so is whoever writes in its folder."""
+        if _is_over(jobs) and (written is not None or not mirror.has_begun):
+            return True
+        if written is None and not _is_over(jobs):
+            seen.over_since = None
+            return False
+        return _are_completing(jobs) and self._is_settled(seen, mirror)
 
     def _is_settled(self, seen: _Seen, mirror: Mirror) -> bool:
         """Whether nothing came from the node for long enough; who still works there is told to end."""

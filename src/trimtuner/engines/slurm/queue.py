@@ -156,9 +156,9 @@ def submit(words: Sequence[str], script: str, environment: Mapping[str, str], lo
     raise EngineTrouble(f"sbatch: {said}; put it right (trimtuner doctor looks closer), then run again")
 
 
-def try_out(words: Sequence[str]) -> str:
+def try_out(words: Sequence[str], environment: Mapping[str, str]) -> str:
     """What sbatch says of a job that is not handed in; an EngineTrouble with its words where it would be refused."""
-    done = _run(["sbatch", "--test-only", *words], "#!/bin/sh\n")
+    done = _run(["sbatch", "--test-only", *words], "#!/bin/sh\n", environment)
     if done.returncode != 0:
         raise EngineTrouble(_said(done))
     return _said(done).removeprefix("sbatch: ")

@@ -67,8 +67,13 @@ def script_of(archive: Path, settings: SlurmSettings, folder: Path) -> str:
 
 def environment_of(launch: Launch, key: bytes) -> Mapping[str, str]:
     """What sbatch is given, and Slurm keeps for the job: what is handed on to every command, secrets, and the key."""
+    return {**surroundings(), **secrets_of(launch), KEY: key.hex()}
+
+
+def surroundings() -> dict[str, str]:
+    """What sbatch finds: nothing of its own variables, which would change jobs unseen, but where the cluster is."""
     found = {name: os.environ[name] for name in (_CONFIGURATION,) if name in os.environ}
-    return {**handed_on(), **found, **secrets_of(launch), KEY: key.hex()}
+    return {**handed_on(), **found}
 
 
 def _words_of_machines(launch: Launch, settings: SlurmSettings) -> list[str]:
