@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -179,3 +180,24 @@ def test_another_trial_has_a_folder_of_its_own(widely_spread: Bench) -> None:
         wait_until(lambda trial=trial: len(widely_spread.notes()) == trial)
         widely_spread.engine.stop(handle)
     assert widely_spread.notes() == ["begun 1 True"] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_the_distributed_example_trains(spread: Bench, mode: str) -> None:
+    """A worker, the parameter server and the book-keeper, each on a machine of its own."""
+    example = Path(__file__).parents[2] / "examples" / "distributed"
+    shutil.copytree(example, spread.path / "work")
+    chosen = ("--learning-rate=0.1", "--batch-size=16", f"--mode={mode}", "--fraction=0.0625", "--look=0.1")
+    launch = replace(
+        spread.launch(limit=300.0),
+        command=(sys.executable, "train.py", *chosen, f"--checkpoint={later(CHECKPOINT)}"),
+        nodes="all",
+        machines=Machines("small", helpers=("small", "helper")),
+    )
+    state = spread.run(launch)
+    assert state.end is not None
+    assert state.end.kind is None, state.end
+    (report,) = state.reports
+    assert report.metrics["accuracy"] > 0.5  # one in ten by chance
+    assert "batches of" in log_of_node(launch, 2)
