@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
-import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from keeping import is_kept
 from test_engine_conformance import SECRET, Bench, benches, is_alive
 from under_test import RUNNING_COMMANDS, parameters
 
@@ -160,18 +161,6 @@ def test_nodes_survive_a_killed_driver_and_are_adopted_by_another(spread: Bench)
     wait_until(lambda: not any(is_alive(pid) for pid in spread.pids()))
 
 
-def is_kept(launch: Launch, count: int) -> bool:
-    """Whether what the command keeps is where a retry will find it."""
-    folder = launch.folder / "1-checkpoint"
-    if (folder / "begun").exists():
-        return (folder / "begun").read_text() == str(count)
-    parcel = folder.with_name(f"{folder.name}.tar.gz")
-    if not parcel.exists():
-        return False
-    with tarfile.open(parcel) as archive:
-        return "begun" in archive.getnames() and archive.extractfile("begun").read() == str(count).encode()  # type: ignore[union-attr]
-
-
 def test_a_retry_gets_back_what_the_attempts_before_it_kept(spread: Bench) -> None:
     launch = spread.launch("go_on", later(CHECKPOINT))
     for attempt in (1, 2):
@@ -191,3 +180,24 @@ def test_another_trial_has_a_folder_of_its_own(widely_spread: Bench) -> None:
         wait_until(lambda trial=trial: len(widely_spread.notes()) == trial)
         widely_spread.engine.stop(handle)
     assert widely_spread.notes() == ["begun 1 True"] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_the_distributed_example_trains(spread: Bench, mode: str) -> None:
+    """A worker, the parameter server and the book-keeper, each on a machine of its own."""
+    example = Path(__file__).parents[2] / "examples" / "distributed"
+    shutil.copytree(example, spread.path / "work")
+    chosen = ("--learning-rate=0.1", "--batch-size=16", f"--mode={mode}", "--fraction=0.0625", "--look=0.1")
+    launch = replace(
+        spread.launch(limit=300.0),
+        command=(sys.executable, "train.py", *chosen, f"--checkpoint={later(CHECKPOINT)}"),
+        nodes="all",
+        machines=Machines("small", helpers=("small", "helper")),
+    )
+    state = spread.run(launch)
+    assert state.end is not None
+    assert state.end.kind is None, state.end
+    (report,) = state.reports
+    assert report.metrics["accuracy"] > 0.5  # one in ten by chance
+    assert "batches of" in log_of_node(launch, 2)

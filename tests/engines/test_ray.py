@@ -213,6 +213,35 @@ def test_a_trial_that_loses_any_of_its_machines_is_preempted(place: Place) -> No
     wait_until(lambda: place.tagged() == [])
 
 
+@pytest.mark.slow
+def test_a_lost_machine_ends_the_nodes_on_all_others(place: Place) -> None:
+    doomed, _ = (place.add_node(pair=1) for _ in range(2))
+    engine = place.engine()
+    launch = replace(place.launch("by_rank", "report_and_rest", "rest", on="pair", count=2), nodes="all")
+    handle = place.start(engine, launch)
+    wait_until(lambda: len(place.pids()) == 2 and len(engine.poll(handle).reports) == 1)
+    kill_raylet(place.cluster, doomed)  # that of the head, or of the other
+    state = end_of(engine, handle)
+    assert state.end is not None
+    assert state.end.kind == protocol.PREEMPTED
+    assert len(state.reports) == 1
+    wait_until(lambda: place.tagged() == [])
+
+
+@pytest.mark.slow
+def test_all_nodes_of_a_trial_end_when_its_actor_is_killed(place: Place) -> None:
+    engine = place.engine()
+    launch = replace(place.launch("by_rank", "report_and_rest", "rest", count=2, helpers=("helper",)), nodes="all")
+    handle = place.start(engine, launch)
+    wait_until(lambda: len(place.pids()) == 3 and len(engine.poll(handle).reports) == 1)
+    ray.kill(ray.get_actor(f"keeper-{place.study}", namespace=NAMESPACE))
+    state = end_of(engine, handle)
+    assert state.end is not None
+    assert state.end.kind == protocol.PREEMPTED
+    assert len(state.reports) == 1
+    wait_until(lambda: place.tagged() == [])
+
+
 def parent_of(pid: int) -> int:
     process = processes.read_process(pid)
     assert process is not None
