@@ -178,7 +178,7 @@ def test_the_report_of_two_hundred_trials_is_small():
     history = replace(subject.history, outcomes=many[:200], pending=(), next_number=200)
     logs = dict.fromkeys(range(200), "x" * 2048)
     html = document(replace(subject, history=history, known=subject.belief), logs)
-    assert len(html.encode()) < 2_000_000
+    assert len(html.encode()) < 1_000_000
 
 
 def test_the_page_begins_with_the_newest_rows_and_offers_the_others(subject):

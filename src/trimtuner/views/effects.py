@@ -96,7 +96,7 @@ def _effect(
             continue
         centre, deviation = float(mean[own].mean()), float(np.sqrt(variance[own].mean()))
         ends = inverse(np.array([centre, centre - _DEVIATIONS * deviation, centre + _DEVIATIONS * deviation]))
-        points.append((word, *(float(end) for end in ends)))
+        points.append((word, float(ends[0]), float(ends[1]), float(ends[2])))
     return Effect(name, tuple(points))
 
 

@@ -76,16 +76,19 @@ def parallel_axes(lines: Sequence[ParallelLine]) -> tuple[ParallelAxis, ...]:
 def _axis(name: str, values: Sequence[Value]) -> ParallelAxis:
     numbers = [float(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
     if len(numbers) < len(values):
-        words = list(dict.fromkeys(values))
-        step = (_BOTTOM - _TOP) / max(len(words) - 1, 1)
-        places = {value: _BOTTOM - step * number for number, value in enumerate(words)}
-        ticks = [(places[value], value_text(value)) for value in words[:: -(-len(words) // _MOST_WORDS)]]
-        return ParallelAxis(name, lambda value: places[value], tuple(ticks))
+        return _axis_of_words(name, list(dict.fromkeys(values)))
     scale = scale_for(numbers, _BOTTOM, _TOP, kind_for(numbers, 8.0), from_zero=0.0)
     distinct = sorted(set(numbers))
     ticks = scale.ticks(5) if len(distinct) > _MOST_WORDS // 2 else distinct
     words = [share(one) if name == DATA else tick_text(one, ticks) for one in ticks]
     return ParallelAxis(name, lambda value: scale(float(value)), tuple(zip(map(scale, ticks), words, strict=True)))
+
+
+def _axis_of_words(name: str, values: Sequence[Value]) -> ParallelAxis:
+    step = (_BOTTOM - _TOP) / max(len(values) - 1, 1)
+    places = {value: _BOTTOM - step * number for number, value in enumerate(values)}
+    ticks = tuple((places[value], value_text(value)) for value in values[:: -(-len(values) // _MOST_WORDS)])
+    return ParallelAxis(name, lambda value: places[value], ticks)
 
 
 def _blocks(subject: StudyState) -> list[Block]:
