@@ -21,7 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from trimtuner.commands.catalog.azure import size_named
-from trimtuner.commands.catalog.gcp import MACHINE_TYPES
+from trimtuner.commands.catalog.gcp import MACHINE_TYPES, price_of_parts
 from trimtuner.problem.catalog import COLUMNS
 
 FOLDER = Path(__file__).parents[1] / "src/trimtuner/problem/prices"
@@ -33,9 +33,22 @@ GCP_REGIONS = ("us-central1", "us-east4", "europe-west1", "europe-west4", "asia-
 AZURE_REGIONS = ("eastus", "westus2", "northeurope", "westeurope", "japaneast", "southeastasia")
 
 # Within these families a machine of twice the memory costs twice as much.
-PROPORTIONAL = ("t3", "m5", "m6i", "m7i", "m6g", "m7g", "c5", "c6i", "c7i", "c6g", "c7g", "r5", "r6i", "r6g")
+PROPORTIONAL = (
+    *("t3", "t3a", "t4g", "m5", "m6i", "m6a", "m6g", "m7i", "m7a", "m7g", "m8g"),
+    *("c5", "c6i", "c6a", "c6g", "c7i", "c7a", "c7g", "c8g"),
+    *("r5", "r6i", "r6a", "r6g", "r7i", "r7a", "r7g", "r8g"),
+)
 AS_LISTED = ("t2",)  # complete, and not quite proportional
-GPU_OF_FAMILY = {"g4dn": "T4", "g5": "A10G", "g6": "L4", "g6e": "L40S", "p3": "V100", "p4d": "A100", "p5": "H100"}
+GPU_OF_FAMILY = {
+    "g4dn": "T4",
+    "g5": "A10G",
+    "g6": "L4",
+    "gr6": "L4",
+    "g6e": "L40S",
+    "p3": "V100",
+    "p4d": "A100",
+    "p5": "H100",
+}
 SAME = 0.01  # figures that differ by less than this share are the same price, rounded elsewhere
 
 # The figures of Azure and Google are the same in every release since 3.2.0, whose price file is of this day, although
@@ -199,16 +212,18 @@ def azure_rows(prices: Mapping[str, Mapping[str, float]], report: Report) -> Ite
 def gcp_rows(prices: Mapping[str, Mapping[str, object]], report: Report) -> Iterator[dict[str, object]]:
     """The sum of the parts; the price file has no GPUs."""
     for region in GCP_REGIONS:
-        for machine in MACHINE_TYPES.values():
-            if machine.gpus or machine.family not in prices:
+        for name, machine in MACHINE_TYPES.items():
+            family = name.split("-")[0]
+            if machine.gpus or family not in prices:
                 continue
-            parts = prices[machine.family]
+            parts = prices[family]
             vcpu, gib = (parts[part]["on_demand"][region]["price"] for part in ("cpu", "ram"))  # type: ignore[index]
             if min(vcpu, gib) <= 0:
-                report.left_out.append(f"gcp {region} {machine.name}: {vcpu}, {gib}")
+                report.left_out.append(f"gcp {region} {name}: {vcpu}, {gib}")
                 continue
-            price = float(f"{machine.price_per_hour(vcpu, gib):.6g}")
-            yield _row("gcp", region, machine.name, Fact(machine.vcpus, machine.memory_gib), price)
+            known = {(f"{family} Core", "on_demand"): vcpu, (f"{family} Ram", "on_demand"): gib}
+            price = float(f"{price_of_parts(name, known, 'on_demand'):.6g}")
+            yield _row("gcp", region, name, Fact(machine.vcpus, machine.memory_gib), price)
 
 
 def _row(provider: str, region: str, name: str, fact: Fact, price: float) -> dict[str, object]:

@@ -59,6 +59,7 @@ _MORE = {
     "run": "[Running your own job](../jobs.md)",
     "engine-ray": "[Trials on a Ray cluster](../ray.md)",
     "engine-aws": "[Trials on AWS](../aws.md)",
+    "engine-slurm": "[Trials on a Slurm cluster](../slurm.md)",
     "engine-replay": "[Replay](../replay.md)",
     "search": "[Methods](../methods.md)",
     "storage": "[A team on one record](../postgres.md)",
@@ -181,7 +182,7 @@ def _key_cell(prefix: tuple[str, ...], name: str, schema: Schema) -> str:
 
 
 def _has_own_section(name: str, schema: Schema) -> bool:
-    return _inner_mapping(schema) is not None or name == "options"
+    return _inner_mapping(schema) is not None or (name == "options" and schema.get("type") != "array")
 
 
 def _inner_mapping(schema: Schema) -> Schema | None:
@@ -259,6 +260,7 @@ _KINDS = {
     "boolean": ("`true`", "`false`"),
     "array": ("list",),
     "object": ("mapping",),
+    "null": ("`null`",),
 }
 
 

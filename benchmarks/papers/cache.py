@@ -12,10 +12,13 @@ from trimtuner.errors import InputError
 
 
 class Cache:
-    """Finished searches of this version of the package; lines of others stay in the file and are not read."""
+    """Finished searches of this package; lines of others stay in the file and are not read.
 
-    def __init__(self, path: Path, version: str, table_digest: Callable[[Search], str]) -> None:
-        self._path, self._version, self._digest = path, version, table_digest
+    ``marks`` of a search are what it hangs on besides its own values: version, measurements, the method's parts.
+    """
+
+    def __init__(self, path: Path, marks: Callable[[Search], Mapping[str, str]]) -> None:
+        self._path, self._marks = path, marks
         self._results = _read(path)
 
     def find(self, search: Search) -> Trace | None:
@@ -41,7 +44,7 @@ class Cache:
         self._results[key] = (search.trials, trace)
 
     def _key(self, search: Search) -> str:
-        return _canonical({"version": self._version, "table": self._digest(search), **search.identity()})
+        return _canonical({**self._marks(search), **search.identity()})
 
 
 def _canonical(key: Mapping[str, object]) -> str:

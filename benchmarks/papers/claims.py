@@ -1,123 +1,143 @@
-"""Each claim of the papers with theirs, ours and a verdict that follows from the figures by a stated rule."""
+"""Each claim of the papers with theirs, ours and verdicts that follow from the figures by a stated rule."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from benchmarks.papers.curves import Estimate
-from benchmarks.papers.markdown import table
-from benchmarks.papers.notes import WHY
+from benchmarks.papers.markdown import ratio_with_interval, table
+from benchmarks.papers.notes import SEEN
 
-CLOSE = 0.8
-POINTS = 5.0
-SAME_WITHIN = 1.25
+CLOSE = 1.25
 
 RULES = (
-    f"*Ratios* (x times more): **holds** when ours is above 1 by at least {CLOSE:g} of what theirs is, or theirs lies "
-    "within our 90 % bootstrap interval, and the whole interval is above 1; **partly** when ours is smaller but the "
-    "whole interval is above 1; **undecided** when the interval holds both theirs and 1; otherwise **does not hold**. "
-    'Claims of "up to" take the job where our ratio is largest. '
-    f"*Reductions* (x % less): the same with a difference of at most {POINTS:g} percentage points, and 0 for 1. "
-    f"*About the same*: within a factor of {SAME_WITHIN:g}, or of what the claim says. *Counts*: equal. "
-    "Claims on several jobs hold when they hold on each, and partly when on some. A claim that does not hold is a "
-    "finding."
+    "**How verdicts are made.** Every figure of ours is a ratio with its 90 % bootstrap interval over seeds, in "
+    "brackets; each job is judged for itself. Where the papers say *x times more* (*x % less* is 1 / (1 - x) times "
+    "more): **reversed** when the whole interval is below 1; **undecided** when it holds both 1 and theirs; **not "
+    "seen** when it holds 1 and not theirs; else **as theirs** when it holds theirs or ours is within a factor of "
+    f"{CLOSE:g} of it, and **stronger** or **weaker** when ours is above or below that. Where they say *more* without "
+    "a number: as theirs when the whole interval is above 1, reversed when it is below, else undecided. Where they say "
+    f"*no difference*, or give a value: as theirs when the whole interval is within a factor of {CLOSE:g} (or what the "
+    "claim says) of it, **differs** when all of it is outside, else undecided. *Always* and *never*: as theirs when it "
+    "is so, else weaker. A claim of *up to* is judged on the job where our ratio is largest, and on another where it "
+    "is reversed. *never* in a figure: a level that is not reached costs infinitely much. Medians and percentiles are "
+    "the usual ones (the median of an even number is half-way between the middle two)."
 )
 
 
 class Verdict(StrEnum):
     """What our figures say of a claim."""
 
-    HOLDS = "holds"
-    PARTLY = "partly"
+    STRONGER = "stronger"
+    AS_THEIRS = "as theirs"
+    WEAKER = "weaker"
+    NOT_SEEN = "not seen"
+    REVERSED = "**reversed**"
+    DIFFERS = "**differs**"
     UNDECIDED = "undecided"
-    FAILS = "**does not hold**"
-    UNKNOWN = "not run"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Our figure on one job; without a verdict where the claim is judged on another."""
+
+    where: str
+    ours: str
+    verdict: Verdict | None
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One row of the table at the top of the report."""
+    """One row of a table of claims."""
 
     name: str
     source: str
     statement: str
     theirs: str
-    ours: str
-    verdict: Verdict
+    findings: tuple[Finding, ...]
+
+    @property
+    def ours(self) -> str:
+        """Our figures, job by job."""
+        return "; ".join(f"{one.where}: {one.ours}" for one in self.findings) or "-"
+
+    @property
+    def verdict(self) -> str:
+        """One word where it is the same on every job."""
+        judged = [(one.where, one.verdict) for one in self.findings if one.verdict is not None]
+        if not judged:
+            return "not run"
+        if len({verdict for _, verdict in judged}) == 1 and len(judged) == len(self.findings):
+            return str(judged[0][1])
+        return "; ".join(f"{where}: {verdict}" for where, verdict in judged)
 
 
 def claims_table(claims: Sequence[Claim]) -> str:
-    """All claims, with the reasons we know."""
+    """All claims, with what was seen."""
     rows = [
-        [str(place), f"{one.statement} ({one.source})", one.theirs, one.ours, one.verdict.value, WHY.get(one.name, "")]
+        [str(place), f"{one.statement} ({one.source})", one.theirs, one.ours, one.verdict, SEEN.get(one.name, "")]
         for place, one in enumerate(claims, start=1)
     ]
-    return table(["", "claim", "theirs", "ours", "verdict", "why"], rows)
+    return table(["", "claim", "theirs", "ours", "verdict", "what was seen"], rows)
 
 
 def judge_ratio(theirs: float, ours: Estimate) -> Verdict:
-    """More by at least most of what they say; see RULES."""
-    return _judge(theirs, ours, enough=1.0 + CLOSE * (theirs - 1.0), nothing=1.0)
+    """Of so many times more; see RULES."""
+    holds_theirs, holds_none = (ours.low <= value <= ours.high for value in (theirs, 1.0))
+    if ours.high < 1.0:
+        return Verdict.REVERSED
+    if math.isnan(ours.value) or (holds_none and holds_theirs):
+        return Verdict.UNDECIDED
+    if holds_none:
+        return Verdict.NOT_SEEN
+    if holds_theirs or theirs / CLOSE <= ours.value <= theirs * CLOSE:
+        return Verdict.AS_THEIRS
+    return Verdict.STRONGER if ours.value > theirs else Verdict.WEAKER
 
 
-def judge_reduction(theirs_percent: float, ours: Estimate) -> Verdict:
-    """Less by at least most of what they say, in per cent."""
-    return _judge(theirs_percent, ours, enough=theirs_percent - POINTS, nothing=0.0)
+def judge_more(ours: Estimate) -> Verdict:
+    """Of more without a number."""
+    if ours.low > 1.0:
+        return Verdict.AS_THEIRS
+    return Verdict.REVERSED if ours.high < 1.0 else Verdict.UNDECIDED
 
 
-def _judge(theirs: float, ours: Estimate, enough: float, nothing: float) -> Verdict:
-    is_as_much = ours.value >= enough or ours.low <= theirs <= ours.high
-    if ours.low > nothing:
-        return Verdict.HOLDS if is_as_much else Verdict.PARTLY
-    return Verdict.UNDECIDED if is_as_much else Verdict.FAILS
+def judge_same(theirs: float, ours: Estimate, factor: float = CLOSE) -> Verdict:
+    """Of a value, or (1) of no difference."""
+    low, high = theirs / factor, theirs * factor
+    if low <= ours.low and ours.high <= high:
+        return Verdict.AS_THEIRS
+    return Verdict.DIFFERS if ours.high < low or ours.low > high else Verdict.UNDECIDED
 
 
-def judge_same(factor: float, ratio: float) -> Verdict:
-    """Neither more nor less by more than a factor."""
-    return Verdict.HOLDS if 1.0 / factor <= ratio <= factor else Verdict.FAILS
+def judge_at_most(factor: float, ours: Estimate) -> Verdict:
+    """Of no more, within a factor; less is as good."""
+    if ours.high <= factor:
+        return Verdict.AS_THEIRS
+    return Verdict.REVERSED if ours.low > factor else Verdict.UNDECIDED
 
 
-def judge_all(verdicts: Sequence[Verdict]) -> Verdict:
-    """Of a claim on several jobs."""
-    known = [verdict for verdict in verdicts if verdict is not Verdict.UNKNOWN]
-    if not known:
-        return Verdict.UNKNOWN
-    if all(verdict is Verdict.HOLDS for verdict in known):
-        return Verdict.HOLDS
-    if any(verdict in (Verdict.HOLDS, Verdict.PARTLY) for verdict in known):
-        return Verdict.PARTLY
-    return Verdict.FAILS if Verdict.FAILS in known else Verdict.UNDECIDED
+def times(where: str, theirs: float, ours: Estimate, more: str = "") -> Finding:
+    """A ratio with its verdict."""
+    return Finding(where, f"{ratio_with_interval(ours)}{more}", judge_ratio(theirs, ours))
 
 
-def largest(estimates: Sequence[Estimate]) -> Estimate:
-    """The one for "up to"; an unknown one (nobody got there) only where there is no other."""
-    return max(estimates, key=lambda one: -math.inf if math.isnan(one.value) else one.value)
-
-
-Judged = tuple[str, Verdict]  # our figure on one job, and what it says
-
-
-def claim_on_jobs(
-    name: str, source: str, statement: str, theirs: str, judged: Iterator[Judged] | Sequence[Judged]
-) -> Claim:
+def claim(name: str, source: str, statement: str, theirs: str, findings: Iterator[Finding]) -> Claim:
     """A claim whose figures are given job by job."""
-    found = list(judged)
-    verdict = judge_all([one for _, one in found])
-    return Claim(name, source, statement, theirs, "; ".join(text for text, _ in found) or "-", verdict)
+    return Claim(name, source, statement, theirs, tuple(findings))
 
 
-def claim_up_to(
-    name: str,
-    source: str,
-    statement: str,
-    theirs: float,
-    found: Sequence[tuple[str, Estimate]],
-    show: Callable[[Estimate], str],
-) -> Claim:
-    """A claim on the job with the largest ratio; the others are shown too."""
-    ours = "; ".join(f"{title}: {show(estimate)}" for title, estimate in found) or "-"
-    verdict = judge_ratio(theirs, largest([one for _, one in found])) if found else Verdict.UNKNOWN
-    return Claim(name, source, statement, f"up to {theirs:g} \N{MULTIPLICATION SIGN}", ours, verdict)
+def up_to(theirs: float, found: Sequence[tuple[str, Estimate, str]]) -> Iterator[Finding]:
+    """Judged on the job with the largest ratio; on another only where it is reversed."""
+    most = max((_or_least(one) for _, one, _ in found), default=math.nan)
+    for where, ours, more in found:
+        verdict = judge_ratio(theirs, ours)
+        is_judged = _or_least(ours) == most or verdict is Verdict.REVERSED
+        yield Finding(where, f"{ratio_with_interval(ours)}{more}", verdict if is_judged else None)
+
+
+def _or_least(estimate: Estimate) -> float:
+    return -math.inf if math.isnan(estimate.value) else estimate.value

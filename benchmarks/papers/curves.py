@@ -1,7 +1,7 @@
 """Searches with several seeds as one curve, and what it took them to get to a level, with the spread.
 
-A level that a search never reaches costs it infinitely much; percentiles are taken from the sorted values without
-interpolation, so that infinity stays what it is.
+A level that a search never reaches costs it infinitely much. Percentiles, the median among them, are the usual ones:
+linear between two neighbours, and infinite where one of the two is.
 """
 
 from __future__ import annotations
@@ -84,9 +84,14 @@ class Steps:
         """Standard deviation over the searches; 0 for one."""
         return np.asarray(self.rows.std(axis=0, ddof=1 if len(self.rows) > 1 else 0))
 
+    @property
+    def error(self) -> Floats:
+        """Standard error of the mean."""
+        return self.deviation / math.sqrt(len(self.rows))
+
     def percentile(self, percent: float) -> Floats:
-        """Over the searches, from the sorted values."""
-        return np.asarray(np.percentile(self.rows, percent, axis=0, method="inverted_cdf"))
+        """Over the searches, at each place."""
+        return percentiles(self.rows.T, percent)
 
 
 def steps(traces: Sequence[Trace], axis: Axis, value: Value, before: float, places: Floats | None = None) -> Steps:
@@ -127,13 +132,24 @@ def mean_crossing(curve: Steps, level: float) -> float:
     return float(curve.places[reached[0]]) if len(reached) else math.inf
 
 
+def percentiles(rows: Floats, percent: float) -> Floats:
+    """The usual percentile of each row: linear between two neighbours, infinite where one of the two is."""
+    ordered = np.sort(rows, axis=-1)
+    place = round(percent / 100.0 * (ordered.shape[-1] - 1), 9)
+    below, weight = int(place), place - int(place)
+    lower, upper = ordered[..., below], ordered[..., math.ceil(place)]
+    with np.errstate(invalid="ignore"):
+        between = lower + weight * (upper - lower)
+    return np.asarray(np.where(np.isinf(upper), upper, between))
+
+
 def percentile(values: Sequence[float] | Floats, percent: float) -> float:
-    """From the sorted values, so that infinity stays infinity."""
-    return float(np.percentile(np.asarray(values, dtype=float), percent, method="inverted_cdf"))
+    """The usual percentile."""
+    return float(percentiles(np.asarray(values, dtype=float), percent))
 
 
 def median(values: Sequence[float] | Floats) -> float:
-    """The middle value; the lower of two."""
+    """The middle value; half-way between the middle two."""
     return percentile(values, 50.0)
 
 
@@ -147,7 +163,7 @@ class Estimate:
 
     @classmethod
     def of_draws(cls, value: float, draws: Floats) -> Estimate:
-        """Draws in which the figure is not known are left out."""
+        """Draws in which the figure is not known (nobody got there) are left out."""
         known = draws[~np.isnan(draws)]
         if not len(known):
             return cls(value, math.nan, math.nan)
@@ -160,7 +176,7 @@ class Estimate:
 
 
 def quotient(numerator: float, denominator: float) -> float:
-    """Infinite where only the numerator is; unknown where the denominator is."""
+    """Infinite where only the numerator is, zero where only the denominator is, unknown where both are."""
     return float(_quotients(np.array([numerator]), np.array([denominator]))[0])
 
 
@@ -168,7 +184,7 @@ def ratio(numerators: Sequence[float], denominators: Sequence[float], percent: f
     """The ratio of a percentile (the median) of two sets of searches."""
 
     def statistic(rows: Floats) -> Floats:
-        return np.asarray(np.sort(rows, axis=1)[:, math.ceil(percent / 100.0 * rows.shape[1]) - 1])
+        return percentiles(rows, percent)
 
     return _ratio_of(statistic, numerators, denominators)
 
@@ -180,6 +196,13 @@ def mean_ratio(numerators: Sequence[float], denominators: Sequence[float]) -> Es
         return np.asarray(rows.mean(axis=1))
 
     return _ratio_of(statistic, numerators, denominators)
+
+
+def mean_estimate(values: Sequence[float]) -> Estimate:
+    """The mean of a set of searches."""
+    found = np.array(values, dtype=float)
+    drawn = found[_resampled(len(found), np.random.default_rng(0))].mean(axis=1)
+    return Estimate.of_draws(float(found.mean()), drawn)
 
 
 def crossing_ratio(
@@ -216,5 +239,6 @@ def _first_places(places: Floats, reached: np.ndarray[tuple[int, ...], np.dtype[
 
 
 def _quotients(numerators: Floats, denominators: Floats) -> Floats:
-    usable = np.isfinite(denominators) & (denominators != 0.0)
-    return np.where(usable, numerators / np.where(usable, denominators, 1.0), np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotients = numerators / denominators
+    return np.where(denominators == 0.0, np.nan, quotients)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +15,7 @@ from benchmarks.papers.plots import require_matplotlib
 from benchmarks.papers.report import write_report
 from benchmarks.papers.results import Results
 from benchmarks.papers.runner import run_missing
+from benchmarks.papers.searches import Search
 from trimtuner import __version__
 from trimtuner.tuning.recipes import recipe_named
 
@@ -35,10 +38,8 @@ def run_paper(request: Request) -> str:
     """Run what is missing, write the report; what to tell the user."""
     require_matplotlib()
     plan = _plan(request)
-    cache = Cache(request.cache, __version__, lambda search: _digest(search.job))
+    cache = Cache(request.cache, marks)
     if not request.is_report_only:
-        for method in {search.method for search in plan.searches()}:
-            recipe_named(method)
         run_missing(plan.searches(), cache, request.jobs)
     path = write_report(Results(plan, cache), request.out)
     return f"the report is {path}"
@@ -50,6 +51,18 @@ def _plan(request: Request) -> Plan:
         _digest(job)
     experiments = experiments_named(request.only) if request.only else tuple(Experiment)
     return Plan(jobs, experiments, request.seeds, request.trials)
+
+
+def marks(search: Search) -> dict[str, str]:
+    """A method whose parts or constants were changed has no results yet, whatever it is called."""
+    return {"version": __version__, "table": _digest(search.job), "recipe": recipe_digest(search.method)}
+
+
+@cache
+def recipe_digest(method: str) -> str:
+    """A short name for the parts of a method and their constants."""
+    described = json.dumps(recipe_named(method).described(), sort_keys=True)
+    return hashlib.sha256(described.encode()).hexdigest()[:12]
 
 
 @cache

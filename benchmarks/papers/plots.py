@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,24 +25,33 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#000000", "#E69F00", "#7F7F7F", "#8C564B")
 MARKERS = ("o", "s", "^", "D", "v", "x", "P", "*", "<")
 DASHES = ("-", "--", "-.", ":", "-", "--", "-.", ":", "-")
+SHORT_DASHES = (0, (2.5, 1.5))
+GREY = "#606060"
 DOTS_PER_INCH = 80
-PANEL_INCHES = (4.4, 3.4)
+PANEL_INCHES = (4.8, 3.6)
 DECADES_WITH_PLAIN_TICKS = 2.2
-LEGEND_INCHES = 2.1  # of one entry
+LEGEND_INCHES, LEGEND_INCHES_A_LETTER = 0.6, 0.085  # of one entry
 MARKS_ON_A_LINE = 7
-FEW_CURVES = 4  # more, and their bands cover each other
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A line, and a band (or a thin second line) that shows the spread; infinite values are not drawn."""
+    """A line, and bars (or a thin second line) that show the spread; infinite values are not drawn."""
 
     label: str
     x: Floats
     y: Floats
-    low: Floats | None = None
-    high: Floats | None = None
+    error: Floats | None = None  # bars of this length on both sides, at a few places of the line's own
     thin: Floats | None = None
+    initial: float = 0.0  # where on the x axis the initial phase ends
+
+
+class Initial(StrEnum):
+    """How the end of the initial phase is shown."""
+
+    UNSEEN = ""
+    DASHED = "dashed: initial phase"
+    CIRCLE = "circle: end of the initial samples"
 
 
 @dataclass(frozen=True)
@@ -56,8 +66,9 @@ class Panel:
     is_log_y: bool = False
     y_limits: tuple[float, float] | None = None
     level: float | None = None  # a horizontal line to look for
-    points: Sequence[tuple[float, float]] = ()  # what a paper prints
-    points_label: str = ""
+    initial: Initial = Initial.UNSEEN
+    thin_label: str = ""
+    thick_label: str = ""
 
 
 @dataclass(frozen=True)
@@ -114,36 +125,71 @@ def draw_heat_maps(path: Path, maps: Mapping[str, Floats], x: Sequence[float], y
 
 
 def _draw_panel(place: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
-    shade = 0.12 if len(panel.curves) <= FEW_CURVES else 0.05
     for curve in panel.curves:
         style = styles[curve.label] % len(COLOURS)
-        colour = COLOURS[style]
-        finite = np.where(np.isfinite(curve.y), curve.y, np.nan)
-        every = max(1, len(curve.x) // MARKS_ON_A_LINE)
+        _draw_curve(place, curve, style, panel.initial)
+        if curve.error is not None:
+            _draw_bars_of(place, curve, curve.error, style)
+        if curve.thin is not None:
+            thin = np.where(np.isfinite(curve.thin), curve.thin, np.nan)
+            place.plot(curve.x, thin, color=COLOURS[style], linewidth=0.8, alpha=0.75, drawstyle="steps-post")
+    if panel.level is not None:
+        place.axhline(panel.level, color="#7F7F7F", linewidth=0.8, linestyle=(0, (1, 3)))
+    _explain(place, panel)
+    _label(place, panel)
+
+
+def _draw_curve(place: Axes, curve: Curve, style: int, initial: Initial) -> None:
+    finite = np.where(np.isfinite(curve.y), curve.y, np.nan)
+    every = max(1, len(curve.x) // MARKS_ON_A_LINE)
+    place.plot(
+        curve.x,
+        np.where(curve.x >= curve.initial, finite, np.nan) if initial is Initial.DASHED else finite,
+        label=curve.label,
+        color=COLOURS[style],
+        linestyle=DASHES[style] if initial is Initial.UNSEEN else "-",
+        marker=MARKERS[style],
+        markersize=4.5,
+        markevery=(style * every // len(COLOURS), every),
+        linewidth=1.6,
+        drawstyle="steps-post",
+    )
+    if initial is Initial.DASHED:
+        # One place more than is dashed, so that the two meet.
+        until = np.concatenate([[True], curve.x[:-1] < curve.initial])
         place.plot(
             curve.x,
-            finite,
-            label=curve.label,
-            color=colour,
-            linestyle=DASHES[style],
-            marker=MARKERS[style],
-            markersize=4.5,
-            markevery=(style * every // len(COLOURS), every),
+            np.where(until, finite, np.nan),
+            color=COLOURS[style],
+            linestyle=SHORT_DASHES,
             linewidth=1.6,
             drawstyle="steps-post",
         )
-        if curve.low is not None and curve.high is not None:
-            place.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=shade, linewidth=0, step="post")
-        if curve.thin is not None:
-            thin = np.where(np.isfinite(curve.thin), curve.thin, np.nan)
-            place.plot(curve.x, thin, color=colour, linewidth=0.8, alpha=0.75, drawstyle="steps-post")
-    if panel.points:
-        x, y = zip(*panel.points, strict=True)
-        place.plot(x, y, linestyle="none", marker="*", markersize=12, color="#F0E442", markeredgecolor="black",
-                   label=panel.points_label)  # fmt: skip
-    if panel.level is not None:
-        place.axhline(panel.level, color="#7F7F7F", linewidth=0.8, linestyle=(0, (1, 3)))
-    _label(place, panel)
+    if initial is Initial.CIRCLE and len(curve.x):
+        at = max(int(np.searchsorted(curve.x, curve.initial, side="right")) - 1, 0)
+        place.plot([curve.x[at]], [finite[at]], "o", markersize=11, fillstyle="none", color=COLOURS[style],
+                   markeredgewidth=1.8)  # fmt: skip
+
+
+def _draw_bars_of(place: Axes, curve: Curve, error: Floats, style: int) -> None:
+    """At places that no other line has, so that bars of different lines do not hide each other."""
+    every = max(1, len(curve.x) // MARKS_ON_A_LINE)
+    at = np.arange(style * every // len(COLOURS), len(curve.x), every)
+    low, high = (np.clip(curve.y[at] + side * error[at], 0.0, 1.0) for side in (-1.0, 1.0))
+    place.vlines(curve.x[at], low, high, color=COLOURS[style], linewidth=1.0)
+
+
+def _explain(place: Axes, panel: Panel) -> None:
+    """What is told by the form of a line goes to the legend too."""
+    if panel.thin_label:
+        place.plot([], [], linewidth=1.6, label=panel.thick_label, color=GREY)
+        place.plot([], [], linewidth=0.8, label=panel.thin_label, color=GREY)
+    if panel.initial is Initial.DASHED:
+        place.plot([], [], linestyle=SHORT_DASHES, linewidth=1.6, label=panel.initial.value, color=GREY)
+    if panel.initial is Initial.CIRCLE:
+        place.plot([], [], "o", markersize=9, fillstyle="none", label=panel.initial.value, color=GREY)
+    if any(curve.error is not None for curve in panel.curves):
+        place.plot([], [], "|", markersize=11, label="bar: standard error of the mean", color=GREY)
 
 
 def _label(place: Axes, panel: Panel) -> None:
@@ -220,7 +266,8 @@ def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
     for place in axes:
         for handle, label in zip(*place.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    columns = max(1, min(len(handles), int(figure.get_figwidth() // LEGEND_INCHES)))
+    entry = LEGEND_INCHES + LEGEND_INCHES_A_LETTER * max(map(len, handles), default=0)
+    columns = max(1, min(len(handles), int(figure.get_figwidth() // entry)))
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns, frameon=False)
 
 

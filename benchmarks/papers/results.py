@@ -18,6 +18,7 @@ class Measured:
     label: str
     wanted: int
     is_on_full_data: bool
+    initial: int  # trials before a model is used
     traces: tuple[Trace, ...]
 
 
@@ -35,15 +36,20 @@ class Results:
             traces = tuple(trace for search in line.searches if (trace := self.cache.find(search)) is not None)
             if traces:
                 is_on_full_data = line.searches[0].is_on_full_data
-                found.append(Measured(line.panel, line.label, len(line.searches), is_on_full_data, traces))
+                found.append(
+                    Measured(line.panel, line.label, len(line.searches), is_on_full_data, line.initial, traces)
+                )
         return found
+
+    def line(self, experiment: Experiment, job: Job, label: str, panel: str | None = None) -> Measured | None:
+        """One line; nothing where it was not run."""
+        matching = (line for line in self.lines(experiment, job) if line.label == label and panel in (None, line.panel))
+        return next(matching, None)
 
     def traces(self, experiment: Experiment, job: Job, label: str, panel: str | None = None) -> tuple[Trace, ...]:
         """The finished searches of one line; none where it was not run."""
-        for line in self.lines(experiment, job):
-            if line.label == label and panel in (None, line.panel):
-                return line.traces
-        return ()
+        line = self.line(experiment, job, label, panel)
+        return () if line is None else line.traces
 
     def done(self) -> tuple[int, int]:
         """How many of the searches are finished."""

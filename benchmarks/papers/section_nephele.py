@@ -99,7 +99,16 @@ def _curves(lines: Sequence[Measured], cells: Cells, axis: Axis, is_log: bool) -
 
 def _panel(title: str, lines: Sequence[Measured], cells: Cells, axis: Axis) -> Panel:
     curves = _curves(lines, cells, axis, is_log=False)
-    return Panel(title, axis, CNO, curves, False, True, y_limits=(0.9, HIGHEST_CNO))
+    return Panel(
+        title,
+        axis,
+        CNO,
+        curves,
+        is_log_y=True,
+        y_limits=(0.9, HIGHEST_CNO),
+        thick_label="thick: 90th percentile",
+        thin_label="thin: median",
+    )
 
 
 def _figure(

@@ -1,4 +1,4 @@
-"""The report on what follows from the measurements alone: Tables II, 6.1 to 6.5, 7.1, Figs. 6.7 to 6.9."""
+"""The report on what follows from the measurements alone: Tables I, II, 5.1, 6.1 to 6.5, 7.1, Figs. 6.7 to 6.9."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from benchmarks.papers.markdown import number, picture, table
 from benchmarks.papers.papers import Count
 from benchmarks.papers.plots import Bars, Curve, Panel, draw_bars, draw_heat_maps, draw_panels
 from benchmarks.papers.searches import LEAST_ACCURACY, MOST_SECONDS
+from benchmarks.papers.section_space import write_space
 from trimtuner.arrays import Floats
 
 Measurements = Sequence[tuple[Job, Cells]]
@@ -28,6 +29,7 @@ def write_tables(measurements: Measurements, folder: Path) -> list[str]:
         "## From the measurements alone",
         "These need no search: they say whether the tables we replay are those of the papers. They are, to the last "
         "count, wherever a cell below says *same*.",
+        *write_space([job for job, _ in measurements]),
         *_table_2(measurements),
         *_table_6_1(measurements),
         *_table_6_2(measurements),

@@ -58,3 +58,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """A hint such as ``; did you mean 'cost'?``, or nothing when no known word is near."""
     matches = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {matches[0]!r}?" if matches else ""
+
+
+def cut(text: str, most: int = 60) -> str:
+    """The text as a message shows it: of a long one, the beginning."""
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -99,12 +99,18 @@ def finite_metric(name: str, value: SupportsFloat, advice: str) -> float:
     """The value of a metric as a number; ``advice`` is for one that is not finite."""
     if not isinstance(name, str) or not name.isidentifier():
         raise InputError(f"{name!r} is no name for a metric; use letters, digits and underscores")
-    try:
-        if isinstance(value, str | bytes | bool):
-            raise TypeError
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name}={value!r} is not a number") from None
+    number = plain_number(value)
+    if number is None:
+        raise InputError(f"{name}={value!r} is not a number")
     if not math.isfinite(number):
         raise InputError(f"{name}={number} is not finite; {advice}")
     return number
+
+
+def plain_number(value: object) -> float | None:
+    """The value as a number of Python's, as numpy and torch have others; None for what is none, texts and true too."""
+    try:
+        # The question is whether it is a number.
+        return None if isinstance(value, str | bytes | bool) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias, TypedDict
@@ -86,6 +86,7 @@ class StudyState:
     modelled_at_most: int | None = None  # measurements; beyond, nobody would wait for the model
     runs: int | None = None  # processes that run it now; None where nobody keeps count, as in memory
     unwatched: frozenset[int] = frozenset()  # trials under way whose run is gone
+    waiting: Mapping[int, str] = field(default_factory=dict)  # trials that have not begun, and what each waits for
 
     @property
     def counts_money(self) -> bool:

@@ -5,6 +5,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "engines"))
 
-from places import cloud, ray_cluster, shared_cloud
+from places import cloud, ray_cluster, shared_cloud, shared_slurm, slurm_cluster
 
-__all__ = ["cloud", "ray_cluster", "shared_cloud"]
+__all__ = ["cloud", "ray_cluster", "shared_cloud", "shared_slurm", "slurm_cluster"]

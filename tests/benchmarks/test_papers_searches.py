@@ -5,12 +5,13 @@ import json
 
 import pytest
 
-from benchmarks.papers import runner
+from benchmarks.papers import paper, runner
 from benchmarks.papers.cache import Cache
 from benchmarks.papers.experiments import Experiment, Plan
 from benchmarks.papers.jobs import CNN, RNN, Job, digest, load
 from benchmarks.papers.searches import Goal, Search, Trace, longest_of_each, run_search
 from trimtuner.errors import TrimTunerError
+from trimtuner.tuning.recipes import recipe_named
 
 CSV = ["size,mode,rows,acc,seconds,usd"] + [
     f"{size},{mode},{rows},{(0.5 + 0.1 * size + 0.03 * (mode == 'async')) * (rows / 1000) ** 0.1},{0.2 * rows},{size}"
@@ -49,7 +50,7 @@ def search(job, seed=0, trials=4, method="random", **more):
 
 
 def cache_at(path, version="1"):
-    return Cache(path, version, lambda one: one.job.name)
+    return Cache(path, lambda one: {"version": version, "table": one.job.name})
 
 
 def test_a_result_is_found_again_as_it_was_kept(tmp_path, tiny):
@@ -79,7 +80,7 @@ def test_results_of_another_version_or_of_other_measurements_are_not_read(tmp_pa
     path = tmp_path / "results.jsonl"
     cache_at(path, version="1").add(search(tiny), A_TRACE)
     assert search(tiny) not in cache_at(path, version="2")
-    assert search(tiny) not in Cache(path, "1", lambda _: "measured anew")
+    assert search(tiny) not in Cache(path, lambda _: {"version": "1", "table": "measured anew"})
     assert search(tiny) in cache_at(path, version="1")
 
 
@@ -114,7 +115,7 @@ def test_half_a_line_spoils_only_itself(tmp_path, tiny):
 
 
 def test_only_what_is_missing_is_run(tmp_path, tiny):
-    cache = Cache(tmp_path / "results.jsonl", "1", lambda one: digest(load(one.job)))
+    cache = Cache(tmp_path / "results.jsonl", lambda one: {"table": digest(load(one.job))})
     wanted = [search(tiny, seed) for seed in range(3)]
     cache.add(wanted[1], A_TRACE)
     runner.run_missing(wanted, cache, jobs=1)
@@ -150,18 +151,27 @@ def test_the_full_form_has_the_seeds_of_the_papers_and_runs_each_search_once():
     few, many = {10}, {100}
     assert seeds == {
         Experiment.METHODS: few,
-        Experiment.FILTERS: few,
+        Experiment.FILTERS: {10, 30},  # more for the lines of Fig. 4
         Experiment.TREES: many,
         Experiment.INITIAL_BUDGETS: many,
         Experiment.OPTIMISERS: many,
         Experiment.HORIZONS: many,
         Experiment.FABULINUS: few,
     }
-    assert [one.seed for one in searches] == sorted(one.seed for one in searches)
+    ahead = [one for one in searches if "horizon=2" not in one.method and "nephele:horizon=1" not in one.method]
+    assert [one.seed for one in ahead] == sorted(one.seed for one in ahead)
+    assert [one.seed for one in searches[:400]] == sorted(one.seed for one in searches[:400])
+
+
+def test_a_method_whose_parts_were_changed_has_no_results_yet(monkeypatch):
+    known = [paper.marks(search(CNN, method=text)) for text in ("eic", "eic:initial=4", "eic:initial=5")]
+    assert known[0] == known[1] != known[2]
+    paper.recipe_digest.cache_clear()
+    monkeypatch.setattr(paper, "recipe_named", lambda text: recipe_named(text).but(confidence=0.91))
+    assert paper.marks(search(CNN, method="eic")) != known[0]
+    paper.recipe_digest.cache_clear()
 
 
 def test_every_method_of_the_plan_is_known():
-    from trimtuner.tuning.recipes import recipe_named
-
     for one in Plan((CNN, RNN), tuple(Experiment), 1, 1).searches():
         recipe_named(one.method)

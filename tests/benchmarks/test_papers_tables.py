@@ -1,12 +1,16 @@
 """What the papers print of the measurements themselves is what our tables hold."""
 
+import re
+
 import numpy as np
 import pytest
 
 from benchmarks.papers import facts, papers
 from benchmarks.papers.facts import Cells
 from benchmarks.papers.jobs import CNN, RNN, full_data_only, load
+from benchmarks.papers.section_space import values_of, write_space
 from benchmarks.papers.section_tables import compared, is_rounding_of, write_tables
+from trimtuner.problem.catalog import built_in_catalog
 
 JOBS = {"cnn": CNN, "rnn": RNN}
 
@@ -23,6 +27,24 @@ def cells(job):
 
 def numbers(counts):
     return tuple(count.number for count in counts)
+
+
+@pytest.mark.parametrize("parameter", papers.TABLE_I)
+def test_table_i_is_what_the_paper_prints(job, parameter):
+    assert values_of(load(job), parameter) == set(papers.TABLE_I[parameter])
+
+
+@pytest.mark.parametrize("vm_type", papers.TABLE_I_MACHINES)
+def test_the_machines_of_table_i_are_what_the_paper_prints(job, vm_type):
+    vcpus, memory, counts = papers.TABLE_I_MACHINES[vm_type]
+    assert values_of(load(job), "vm_count", vm_type) == set(counts)
+    assert {vcpus * count for count in counts} == set(papers.TABLE_5_1["cores"])
+    assert (built_in_catalog()[vm_type].vcpus, built_in_catalog()[vm_type].memory_gib) == (vcpus, memory)
+
+
+def test_the_space_differs_from_what_is_printed_in_one_learning_rate_of_table_5_1_only(job):
+    text = "\n".join(write_space([job]))
+    assert re.findall(r"\| (\w+) \| [^|]* \| \*\*", text) == ["learning_rate"]
 
 
 def test_table_ii_is_what_the_paper_prints(job, cells):

@@ -130,6 +130,31 @@ def test_everything_that_tells_of_a_study_tells_of_this_one(job, tmp_path):
     assert "the knee is at cost 0.002 USD" in written
 
 
+def test_a_loss_against_cost_is_told_everywhere_too(job, tmp_path):
+    """The same measurements, read as a loss of 1 - accuracy."""
+    folder = job.parent
+    head, *rows = (folder / "measured.csv").read_text().splitlines()
+    cells = [row.split(",") for row in rows]
+    lines = [",".join([*one[:3], str(1.0 - float(one[3])), *one[4:]]) for one in cells]
+    (tmp_path / "measured.csv").write_text("\n".join([head.replace("accuracy", "loss"), *lines]))
+    described = DESCRIPTION.replace('maximize = "accuracy"', 'minimize = "loss"')
+    (tmp_path / "measured.toml").write_text(described.replace("accuracy", "loss"))
+    path = tmp_path / "job.yaml"
+    path.write_text(JOB.replace("{maximize: accuracy, minimize: cost}", "{minimize: [loss, cost]}"))
+    assert "<- knee" in ask("run", path, "--quiet").stdout
+    told = json.loads(ask("best", path, "--json").stdout)
+    assert (told["price_metric"], told["quality_metric"]) == ("cost", "loss")
+    assert [point["config"]["units"] for point in told["front"]] == [1, 2, 4, 8]
+    assert [point["is_knee"] for point in told["front"]] == [False, True, False, False]
+    assert ask("best", path).stdout.startswith("the best loss for every cost:")
+    page = tmp_path / "report.html"
+    assert ask("report", path, "-o", page).exit_code == 0
+    written = page.read_text()
+    assert "minimize loss, minimize cost" in written
+    assert "it is the knee of the front of loss against cost" in written
+    assert "the knee is at cost 0.002 USD" in written
+
+
 def test_a_price_that_is_money_needs_prices(tmp_path):
     path = tmp_path / "job.yaml"
     text = JOB[: JOB.index("cloud:")] + JOB[JOB.index("run:") :]

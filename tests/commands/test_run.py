@@ -125,7 +125,9 @@ def test_two_hundred_kills_lose_nothing(tmp_path):
 @pytest.mark.timeout(3600)
 def test_eight_runs_with_random_kills_never_start_a_place_twice(tmp_path):
     """288 configurations; a killed run is replaced at once, until one finds nothing left to ask."""
-    path = write_job(tmp_path, trials=288, nap=0.05, method="random", values=list(range(144)), fractions=[1])
+    path = write_job(
+        tmp_path, trials=288, nap=0.05, method="random", values=[number / 1000 for number in range(144)], fractions=[1]
+    )
     chance, kills = random.Random(0), 0  # noqa: S311
     runs = [start("run", path) for _ in range(8)]
     while not any(process.poll() == 0 for process in runs):

@@ -173,7 +173,8 @@ def test_an_attempt_that_is_nowhere_to_be_found_is_charged_and_tried_again(tmp_p
     view = look_at(paths[1]).record
     charges = [(entry.attempt, entry.usd) for entry in view.ledger() if (entry.trial, entry.kind) == (0, "charge")]
     assert [attempt for attempt, _ in charges] == [1, 2]
-    assert 0.36 * 4 / 3600 < charges[0][1] <= 0.72 * 27 / 3600  # until a heartbeat was missed; no more than the reserve
+    # Until a heartbeat was missed, after one that may be older than the start; no more than the reserve.
+    assert 0 < charges[0][1] <= 0.72 * 27 / 3600
     assert (view.reserved, view.status().succeeded) == (0.0, 2)
 
 

@@ -17,16 +17,19 @@ from trimtuner.problem.history import Measurement, Trial
 from trimtuner.problem.problem import Problem
 from trimtuner.problem.reports import outcome_of_success
 from trimtuner.problem.rows import row_of_measurement
+from trimtuner.problem.values import written
 from written_jobs import trimtuner, write_job
 
 NUMBERS = st.integers(-(10**20), 10**20) | st.floats(-1e300, 1e300)
-VALUES = (
+SCALARS = (
     NUMBERS
     | st.booleans()
+    | st.none()
     | st.text(max_size=5)
-    | st.sampled_from(["1", "1.0", "true", "nan", " 7", "=1", "'=1", "-2", "a;'@b", 'a,"b"\n'])
+    | st.sampled_from(["1", "1.0", "true", "nan", " 7", "=1", "'=1", "-2", "a;'@b", 'a,"b"\n', "null", "[1]"])
 )
-DISTINCT = (lambda value: value, lambda value: str(value).lower())  # 1 and "1" are told apart by JSON alone
+VALUES = SCALARS | st.lists(SCALARS, max_size=2).map(tuple)
+DISTINCT = (lambda value: value, lambda value: written(value).lower())  # 1 and "1" are told apart by JSON alone
 CHOICES = st.lists(VALUES, min_size=1, max_size=4, unique_by=DISTINCT).map(tt.Choice)
 MACHINES = tt.Cloud({"small": tt.VM(vcpus=1, memory_gib=2, price_per_hour=0.36)}, vm_count=[1, 2])
 

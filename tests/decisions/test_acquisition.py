@@ -20,7 +20,7 @@ from decisions.fakes import (
     problem_of,
     space_of,
 )
-from trimtuner.decisions.acquisition import Acquisition, ConstrainedExpectedAccuracy, ExpectedCost
+from trimtuner.decisions.acquisition import Acquisition, ConstrainedExpectedAccuracy, CostWithOverhead, ExpectedCost
 
 numbers = st.lists(st.floats(0.01, 100.0), min_size=4, max_size=4)
 
@@ -170,3 +170,16 @@ def test_a_candidate_at_a_place_where_jobs_fail_scores_less():
     belief = belief_of(problem_of(space), quantities, [measurement(0, 1.0, score=1.0)], failures=[(4, 1.0)])
     scores = ConstrainedExpectedAccuracy().score(outlook_of(belief))
     assert (np.diff(scores) < 0).all()
+
+
+# --- the overhead of deciding (thesis, Eq. 4.3)
+
+
+@pytest.mark.parametrize(("prices", "dearer"), [(None, [5.0, 5.0]), ([3600.0, 7200.0], [5.0, 10.0])])
+def test_deciding_costs_its_seconds_at_the_price_of_the_trials_machines(prices, dearer):
+    """5 seconds at no price are 5 seconds; at 1 and 2 USD a second they are 5 and 10 USD."""
+    space = space_of(2, prices, fractions=(1.0,))
+    quantities = {"score": (IDENTITY, gaussian_over(space, 0.0)), "time": (LOG, gaussian_over(space, [0.0, 1.0]))}
+    outlook = outlook_of(belief_of(problem_of(space), quantities))
+    np.testing.assert_allclose(CostWithOverhead(5.0).score(outlook) - ExpectedCost().score(outlook), dearer)
+    np.testing.assert_array_equal(CostWithOverhead(0.0).score(outlook), ExpectedCost().score(outlook))

@@ -16,8 +16,14 @@ from decisions.fakes import (
     random_covariance,
     space_of,
 )
-from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy, ExpectedCost, ShareAtTargets
-from trimtuner.decisions.entropy import ChanceIncumbentFeasible, InformationAboutBest, ValueOfRecommendation
+from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy, CostWithOverhead, ExpectedCost, ShareAtTargets
+from trimtuner.decisions.entropy import (
+    ChanceIncumbentFeasible,
+    DivergenceFromUniform,
+    InformationAboutBest,
+    ValueOfRecommendation,
+)
+from trimtuner.tuning.recipes import PRINTED_INFORMATION
 
 ACQUISITIONS = {
     "cost": ExpectedCost(),
@@ -27,6 +33,8 @@ ACQUISITIONS = {
     "chance": ChanceIncumbentFeasible(),
     "chance-3": ChanceIncumbentFeasible(roots=3),
     "value": ValueOfRecommendation(),
+    "divergence": DivergenceFromUniform(),
+    "eq-5-as-printed": PRINTED_INFORMATION / CostWithOverhead(3.0),
     "eq-5": InformationAboutBest() * ChanceIncumbentFeasible() / ExpectedCost(),
     "insured": ShareAtTargets(ValueOfRecommendation(), free_runs=0.0),
     "value-or-information": (ValueOfRecommendation() / ExpectedCost()).otherwise(

@@ -40,7 +40,7 @@ variances = st.floats(0.01, 4.0)
 
 
 def learn(problem, history, surrogate, seed=0):
-    return learning.learn(problem, problem.space.pool(), history, surrogate, seed)
+    return learning.learn(problem, problem.space.pool(), history, learning.Way(surrogate), seed)
 
 
 def everywhere(belief):
@@ -429,7 +429,7 @@ def grown(metric, quality_growth, *, seen_at=0.25, value=0.3, **goal):
     space = space_of(2, fractions=(0.25, 0.5, 1.0))
     problem = problem_of(space, **goal)
     history = history_of(ran(0, 0, seen_at, **{metric: value}, time=60.0))
-    belief = learning.learn(problem, space.pool(), history, Level(), 0, quality_growth)
+    belief = learning.learn(problem, space.pool(), history, learning.Way(Level(), quality_growth=quality_growth), 0)
     places = Places(space.pool(), np.array([1, 1]), np.array([0.5, 1.0]))
     before = belief.quantity_of(metric).transform.forward(np.array(value))
     return belief.predict(metric, places).mean - before, belief.predict("time", places).mean - np.log(60.0)

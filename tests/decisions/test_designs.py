@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from decisions.fakes import failed, history_of, problem_of, ran, space_of, trial
-from trimtuner.decisions.designs import AcrossFractions, CheapStart, LatinHypercube, RandomSearch, latin_order
+from trimtuner.decisions.designs import AcrossFractions, AsLongAs, CheapStart, LatinHypercube, RandomSearch, latin_order
 from trimtuner.problem.history import History, Trial
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 from trimtuner.problem.space import Pool, Space
@@ -429,3 +429,11 @@ def test_as_long_as_nothing_is_measured_another_trial_of_the_design_is_offered()
     np.testing.assert_array_equal(sorted(asked), range(9))
     assert set(asked[:3]) == {0, 2, 4}
     assert next_trial(CheapStart(3), problem, history) is None
+
+
+def test_another_design_goes_on_for_as_long_as_a_hypercube_would():
+    """Six that ran: a hypercube of six is complete, and so is what takes its place; its trials are the other's."""
+    problem = problem_of(space_of(20, fractions=PAPER), maximize="accuracy")
+    in_its_place, _ = run_design(AsLongAs(CheapStart(50), LatinHypercube(6)), problem)
+    cheap, _ = run_design(CheapStart(50), problem)
+    assert in_its_place == cheap[:6]

@@ -24,7 +24,8 @@ from decisions.fakes import (
 )
 from trimtuner.decisions import entropy
 from trimtuner.decisions.acquisition import ExpectedCost
-from trimtuner.decisions.entropy import ChanceIncumbentFeasible, InformationAboutBest
+from trimtuner.decisions.entropy import ChanceIncumbentFeasible, DivergenceFromUniform, InformationAboutBest
+from trimtuner.decisions.incumbents import trust_if_sure
 from trimtuner.decisions.outlook import quadrature
 
 seeds = st.integers(0, 10_000)
@@ -360,3 +361,53 @@ def test_without_constraints_a_failure_nearby_still_lowers_the_chance_of_the_nex
     outlook = outlook_of(belief, [0], contenders_at_most=1)
     assert 0.0 < belief.running_at_targets[outlook.contenders[0]] < 1.0
     assert ChanceIncumbentFeasible().score(outlook)[0] == belief.running_at_targets[outlook.contenders[0]]
+
+
+# --- Eq. 5 as it is printed
+
+
+@pytest.mark.parametrize("lead", [0.0, 0.7, 2.0])
+def test_the_divergence_is_that_of_p_opt_after_the_trial_from_uniform_also_for_who_teaches_nothing(lead):
+    """A leads B by ``lead`` with variance 1 each: p = Φ(lead / √2); KL = log 2 - H(p). No half tells of full data."""
+    belief = two_configurations([0.0, 0.0, lead, 0.0], np.eye(4))
+    chance = norm.cdf(lead / np.sqrt(2.0))
+    expected = np.log(2.0) - entropy_of(chance, 1.0 - chance)
+    said = DivergenceFromUniform(samples=MANY).score(outlook_of(belief, [A_SMALL, B_SMALL]))
+    np.testing.assert_allclose(said, expected, atol=5 * error_of_entropy(MANY, chance, 1.0 - chance))
+    np.testing.assert_array_equal(InformationAboutBest().score(outlook_of(belief, [A_SMALL])), 0.0)
+
+
+@settings(max_examples=10)
+@given(seeds)
+def test_divergence_and_information_differ_by_the_same_for_all_candidates(seed):
+    """Both are a constant less the entropy after the trial; where information is cut off at 0 it is less."""
+    belief = random_belief(seed)
+    divergence, information = (one().score(outlook_of(belief)) for one in (DivergenceFromUniform, InformationAboutBest))
+    gap = divergence - information
+    is_told = information > 0.0
+    np.testing.assert_allclose(gap[is_told], gap[is_told].max() if is_told.any() else 0.0, atol=1e-6)
+
+
+def test_uniform_is_over_all_targets_also_where_only_a_few_contend():
+    """One of five is the best for sure: the divergence is log 5, though only two contend."""
+    space = space_of(5)
+    scores = gaussian_over(space, [0.0] * 5 + [100.0, 0.0, 0.0, 0.0, 0.0])
+    belief = belief_of(problem_of(space), {"score": (IDENTITY, scores)})
+    said = DivergenceFromUniform().score(outlook_of(belief, [0], contenders_at_most=2))
+    np.testing.assert_allclose(said, np.log(5.0))
+
+
+def test_to_the_letter_the_incumbent_to_come_is_one_that_is_sure_however_good_the_others():
+    """P = Φ(1) = 0.84 of the better and Φ(2) = 0.98 of the other; in proportion the better is 100 × 0.84 / 0.9."""
+    space = space_of(2)
+    quantities = {
+        "score": (IDENTITY, gaussian_over(space, [0.0, 0.0, 100.0, 1.0], 1e-9)),
+        "time": (LOG, gaussian_over(space, [0.0, 0.0, -1.0, -2.0])),
+    }
+    outlook = outlook_of(
+        belief_of(problem_of(space, "time <= 1s"), quantities, [measurement(0, 0.5, score=0.0, time=1.0)]), [0]
+    )
+    np.testing.assert_allclose(ChanceIncumbentFeasible(0.9).score(outlook), norm.cdf(1.0), rtol=1e-6)
+    np.testing.assert_allclose(
+        ChanceIncumbentFeasible(0.9, trust=trust_if_sure).score(outlook), norm.cdf(2.0), rtol=1e-6
+    )

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_over, measurement, outlook_of, problem_of, space_of
+from trimtuner.decisions.entropy import ConstrainedAccuracyOfIncumbent
 from trimtuner.decisions.filters import (
+    BestIncumbentToCome,
     ClimbAsEarned,
     HighestConstrainedAccuracy,
     KeepAll,
@@ -16,10 +18,21 @@ from trimtuner.decisions.filters import (
     SearchByCMAES,
     SearchByDirect,
 )
+from trimtuner.decisions.halving import DropUnderperformers
 
 EXACT_SHARE = {"random": KeepRandom, "cea": HighestConstrainedAccuracy}
 UP_TO_SHARE = {"direct": SearchByDirect, "cma-es": SearchByCMAES}
-EVERY_FILTER = {"all": lambda _: KeepAll(), "climb": ClimbAsEarned, **EXACT_SHARE, **UP_TO_SHARE}
+BY_CONFIGURATION = {
+    "gamma": lambda share: BestIncumbentToCome(share, ConstrainedAccuracyOfIncumbent()),
+    "dropping": lambda share: DropUnderperformers(1.0 + 1.0 / share),
+}
+EVERY_FILTER = {
+    "all": lambda _: KeepAll(),
+    "climb": ClimbAsEarned,
+    **EXACT_SHARE,
+    **UP_TO_SHARE,
+    **BY_CONFIGURATION,
+}
 
 every_filter = pytest.mark.parametrize("make", EVERY_FILTER.values(), ids=EVERY_FILTER)
 shares = st.sampled_from([0.001, 0.1, 0.2, 0.5, 1.0])

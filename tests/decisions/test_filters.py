@@ -7,7 +7,9 @@ import pytest
 
 from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_over, measurement, outlook_of, problem_of, space_of
 from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy
+from trimtuner.decisions.entropy import ConstrainedAccuracyOfIncumbent
 from trimtuner.decisions.filters import (
+    BestIncumbentToCome,
     ClimbAsEarned,
     HighestConstrainedAccuracy,
     KeepAll,
@@ -154,3 +156,28 @@ def test_a_search_closes_in_on_the_top_better_than_chance(search):
     heights, _, score_of = hill(outlook, 0.2, 0.3)
     kept = keep(search, outlook, score_of)
     assert heights[kept].mean() > heights.mean()
+
+
+# --- Γ of Fabulinus
+
+
+def test_the_configurations_whose_test_promises_the_best_incumbent_are_kept_at_all_of_their_fractions():
+    """Thesis 4.2.2 and Algorithm 5: β of the x by Eq. 4.5's CEA, then every s.
+
+    Two targets are worth the same, and meet the limit with Φ(1). A test of configuration 3 at half the data says
+    nearly all about the time of target 3: if it comes out as expected, P rises to nearly 1. All others say nothing.
+    """
+    space = space_of(5)
+    covariance = np.eye(10)
+    covariance[3, 8] = covariance[8, 3] = 0.99
+    quantities = {
+        "score": (IDENTITY, gaussian_over(space, 1.0, 1e-9)),
+        "time": (LOG, gaussian_over(space, np.full(10, -1.0) - 0.8 * np.log(np.repeat([0.5, 1.0], 5)), covariance)),
+    }
+    belief = belief_of(problem_of(space, "time <= 1s"), quantities, [measurement(0, 0.5, score=0.0, time=1.0)])
+    one = BestIncumbentToCome(0.2, ConstrainedAccuracyOfIncumbent(0.99))
+    candidates = outlook_of(belief, [0, 1, 2, 3, 4, 5, 6, 7])  # all at half of the data, some at all of it
+    assert keep(one, candidates).tolist() == [3]
+    everything = outlook_of(belief)
+    assert keep(one, everything).tolist() == [3, 8]
+    assert len(keep(BestIncumbentToCome(0.4, one.incumbent), everything)) == 4

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decisions.fakes import problem_of, space_of
-from trimtuner.decisions.halving import Bohb, Hyperband
+from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_over, measurement, outlook_of, problem_of, space_of
+from trimtuner.decisions.halving import Bohb, DropUnderperformers, Hyperband
 from trimtuner.problem.history import PREEMPTED, History, Measurement, Outcome, Trial
 from trimtuner.problem.parameters import Choice, Float, Int
 from trimtuner.problem.space import Space
@@ -606,3 +606,39 @@ def test_the_largest_fraction_with_enough_measurements_is_believed():
             history = history.with_asked(trial).with_told(success(trial, score=score))
     drawn = [next_trial(Bohb(random_share=0.0), problem, history, seed).config for seed in range(20)]
     assert np.mean([config["x"] + config["y"] for config in drawn]) > 26
+
+
+# --- early dropping for a method with a model
+
+
+def kept_places(measurements, failures=(), eta=3.0):
+    """(configuration, fraction) of six configurations at three fractions that are kept."""
+    space = space_of(6, fractions=THREE)
+    quantities = {"score": (IDENTITY, gaussian_over(space, 0.0)), "time": (LOG, gaussian_over(space, 0.0))}
+    outlook = outlook_of(belief_of(problem_of(space, "time <= 10s"), quantities, measurements, failures))
+    kept = DropUnderperformers(eta).keep(outlook, None, np.random.default_rng(0))
+    places = outlook.candidates.at(kept)
+    return set(zip(places.positions.tolist(), places.fractions.tolist(), strict=True))
+
+
+EVERYWHERE = set(itertools.product(range(6), THREE))
+
+
+def test_two_of_three_that_did_worst_on_little_data_are_not_tested_on_more():
+    """Of six tested at a tenth the two best, ⌊6 / 3⌋, go on; a limit that is broken counts as with Hyperband."""
+    scores = [5.0, 1.0, 4.0, 2.0, 3.0, 9.0]
+    seen = [measurement(x, 0.1, score=score, time=99.0 if x == 5 else 1.0) for x, score in enumerate(scores)]
+    dropped = {(x, fraction) for x in (1, 3, 4, 5) for fraction in (0.5, 1.0)}
+    assert kept_places(seen) == EVERYWHERE - dropped
+
+
+def test_what_was_not_tested_on_less_is_not_dropped_and_a_failure_is_the_worst():
+    seen = [measurement(0, 0.5, score=1.0, time=1.0)]
+    assert kept_places(seen, failures=[(2, 0.5)]) == EVERYWHERE - {(2, 1.0)}
+
+
+def test_who_was_dropped_is_back_when_enough_others_did_worse():
+    """Second of three is dropped; second of six is not."""
+    three = [measurement(x, 0.1, score=-x, time=1.0) for x in range(3)]
+    assert (1, 1.0) not in kept_places(three)
+    assert (1, 1.0) in kept_places([measurement(x, 0.1, score=-x, time=1.0) for x in range(6)])

@@ -10,6 +10,7 @@ from trimtuner.decisions.incumbents import (
     BestPredicted,
     BestPredictedFeasible,
     BestPredictedOfTested,
+    BestSurelyFeasible,
     MostExpected,
 )
 
@@ -292,3 +293,26 @@ def test_between_alike_the_first_is_recommended_whatever_the_limits(rule):
 def test_the_previous_recommendation_stays_for_a_hair_whatever_the_limits(rule):
     assert rule.choose(forecast([10.0, 10.04, 1.0], HALF), previous=0) == 0
     assert rule.choose(forecast([10.0, 10.1, 1.0], HALF), previous=0) == 1
+
+
+# --- the papers' rule to the letter
+
+
+def test_below_the_confidence_nothing_is_recommended_however_good():
+    """100 × 0.89 against 1 × 0.91."""
+    assert BestSurelyFeasible(0.9).choose(belief_about([100.0, 1.0], [0.89, 0.91])) == 1
+
+
+def test_among_the_sure_the_highest_goal_decides_and_not_the_surest():
+    assert BestSurelyFeasible(0.9).choose(belief_about([7.0, 7.1, 6.0], [0.999, 0.91, 0.95])) == 1
+
+
+def test_where_nothing_is_sure_the_highest_goal_times_chance_is_recommended():
+    """5 × 0.4 = 2, 3 × 0.8 = 2.4, 9 × 0.2 = 1.8."""
+    assert BestSurelyFeasible(0.9).choose(belief_about([5.0, 3.0, 9.0], [0.4, 0.8, 0.2])) == 1
+
+
+def test_to_the_letter_neither_what_was_measured_nor_what_was_recommended_before_holds_back_a_forecast():
+    belief = belief_about([5.0, 5.001], [0.95, 0.95], [measurement(0, 1.0, score=5.0, time=0.5)])
+    assert BestSurelyFeasible(0.9).choose(belief, 0) == 1
+    assert BestPredictedFeasible(0.9).choose(belief, 0) == 0

@@ -403,7 +403,7 @@ def test_any_gain_can_be_looked_ahead_of(seed):
     assert (scores[~outlook.is_affordable] == OUTSIDE).all() or not outlook.is_affordable.any()
 
 
-# --- Nephele on all of the data only is Lynceus
+# --- Nephele on all of the data only is Lynceus, but for the set that they choose from
 
 
 def asks_of(recipe, budget):
@@ -413,7 +413,7 @@ def asks_of(recipe, budget):
         price_per_hour=[float(workers) for workers in (1, 2, 4, 8) for _ in range(3)],
         fractions=(1.0,),
     )
-    study = Study(space, minimize="cost", constraints=["accuracy >= 0.8"], method=recipe, seed=5, budget=budget)
+    study = Study(space, minimize="cost", constraints=["accuracy >= 0.1"], method=recipe, seed=5, budget=budget)
     asked = []
     for _ in range(8):
         try:
@@ -430,6 +430,7 @@ def asks_of(recipe, budget):
 @pytest.mark.parametrize("horizon", [0, 1])
 @pytest.mark.parametrize("budget", [None, 14.0], ids=["no budget", "budget"])
 def test_nephele_with_all_of_the_data_only_asks_what_lynceus_asks(horizon, budget):
+    """Where their sets are the same: with a limit that nothing is predicted to break."""
     asked = asks_of(lynceus(horizon), budget)
     assert asked == asks_of(nephele(horizon).but(confidence=0.99), budget)
     assert any(origin == "model" for _, _, origin in asked)

@@ -18,12 +18,15 @@ _MODULES: Mapping[str, tuple[str, ...]] = {
     "dashboard": ("starlette", "uvicorn"),
     "keras": ("keras", "torch"),
     "lightning": ("lightning", "torch"),
+    "mcp": ("mcp",),
     "mlflow": ("mlflow", "alembic"),
     "optuna": ("optuna",),
     "ray": ("ray",),
     "sklearn": ("sklearn",),
+    "tensorboard": ("tensorboard",),
     "torch": ("torch",),
     "tune": ("ray", "pyarrow", "tensorboardX"),
+    "wandb": ("wandb",),
 }
 
 # Credentials of nobody, and an address at which nothing listens: no request leaves the machine.

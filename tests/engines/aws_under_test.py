@@ -27,7 +27,15 @@ ENVIRONMENT = {
     "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent",
 }
 QUICK = Pace(
-    look=0.1, pause=0.05, longest_pause=0.3, appear=0.5, silence=10.0, connect=20.0, stopped_within=120.0, lock=1.0
+    look=0.1,
+    pause=0.05,
+    longest_pause=0.3,
+    appear=0.5,
+    silence=10.0,
+    connect=20.0,
+    stopped_within=120.0,
+    checkpoint=0.2,
+    lock=1.0,
 )
 
 

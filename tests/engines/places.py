@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from slurm_cluster import NOT_HERE, SlurmCluster, is_installed, running_cluster
 from trimtuner.engines.ray.surroundings import prepare_to_start
 
 if TYPE_CHECKING:
@@ -48,3 +49,20 @@ def ray_cluster() -> Iterator[SmallCluster]:
 
     with small_cluster() as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def shared_slurm() -> Iterator[SlurmCluster]:
+    """Two Slurm nodes on this machine."""
+    if not is_installed():
+        pytest.skip(NOT_HERE)
+    with running_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def slurm_cluster(shared_slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> SlurmCluster:
+    """The same, found by this process and those that it starts."""
+    for name, value in shared_slurm.environment.items():
+        monkeypatch.setenv(name, value)
+    return shared_slurm

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -18,26 +16,15 @@ pytest.importorskip("moto", reason="moto is not installed; install trimtuner[dev
 
 from aws_under_test import IMAGE, REGION
 from mock_cloud import MockCloud, tags_of
+from run_study import RunStudy
 
 from trimtuner.engines.supervising import processes
-from trimtuner.jobs.studies import JobStudy
-from trimtuner.state import StudyState
 from waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the machines are processes of this one, as Linux shows them"),
     pytest.mark.xdist_group("aws"),
 ]
-
-TRAIN = """
-import json, os, sys, time
-
-x, fraction, trial = float(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
-with open(os.environ["RAN"], "a") as file:
-    file.write(f"{trial}\\n")
-time.sleep(float(os.environ["NAP"]))
-print("::metric " + json.dumps({"accuracy": (1 - (x - 0.6) ** 2) * fraction ** 0.1}), flush=True)
-"""
 
 JOB = """
 name: rented
@@ -68,16 +55,13 @@ search: {{method: random, seed: 1}}
 """
 
 
-class Study:
+class Study(RunStudy):
     """A job on the cloud."""
 
     def __init__(self, cloud: MockCloud, folder: Path, **changes: object) -> None:
-        self.cloud, self.folder = cloud, folder
+        self.cloud = cloud
         usual = {"trials": 4, "nap": 0.3, "parallel": 2, "market": "on_demand"}
-        (folder / "work").mkdir()
-        (folder / "work" / "train.py").write_text(TRAIN)
-        self.path = folder / "work" / "job.yaml"
-        text = JOB.format(
+        job = JOB.format(
             **{**usual, **changes},
             python=sys.executable,
             ran=folder / "ran.txt",
@@ -86,43 +70,11 @@ class Study:
             subnet=cloud.subnet,
             ssh_config=cloud.ssh_config,
         )
-        self.path.write_text(text)
-
-    def start(self, *words: object) -> subprocess.Popen[str]:
-        command = [sys.executable, str(Path(__file__).parent / "jobs" / "quick_cli.py"), *map(str, words)]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        return subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=environment,
-            start_new_session=True,
-        )
-
-    def say(self, *words: object) -> str:
-        with self.start(*words) as process:
-            text, _ = process.communicate(timeout=PATIENCE_SECONDS)
-        assert process.returncode == 0, text
-        return text
-
-    def ran(self) -> Counter[int]:
-        file = self.folder / "ran.txt"
-        return Counter(int(line) for line in file.read_text().splitlines()) if file.exists() else Counter()
-
-    def look(self) -> StudyState:
-        return JobStudy.at(self.path).state()
+        super().__init__(folder, job, "quick_cli.py")
 
     def ours(self):  # type: ignore[no-untyped-def]
         study = self.look().record.id
         return self.cloud.instances(study)
-
-    def check_sound(self) -> None:
-        look = self.look()
-        assert not look.history.pending
-        assert look.record.reserved == 0.0
-        charges = sum(entry.nanos for entry in look.record.ledger() if entry.kind == "charge")
-        assert round(look.record.spent * 1e9) == charges == sum(round(one.cost * 1e9) for one in look.history.outcomes)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local engin
 from under_test import SECRET  # noqa: E402
 
 from trimtuner.engines.local.engine import LocalEngine  # noqa: E402
-from trimtuner.engines.protocol import LOST, SIGNAL, TIMEOUT, Launch, reap  # noqa: E402
+from trimtuner.engines.protocol import EXIT, LOST, SIGNAL, TIMEOUT, Launch, Machines, reap  # noqa: E402
 from trimtuner.engines.supervising import fence, files, processes, starting  # noqa: E402
 from waiting import wait_until  # noqa: E402
 
@@ -345,3 +345,27 @@ def test_a_user_with_a_delegated_group_has_a_group_below_it() -> None:
     finally:
         delegated.rmdir()
     assert done.stdout.split() == ["cgroup", "v2", "1", "True", "-9", "False"], done.stderr
+
+
+@pytest.mark.usefixtures("fenced")
+def test_all_nodes_of_a_trial_are_held_and_a_killed_supervisor_leaves_none(engine: LocalEngine, tmp_path: Path) -> None:
+    mark = f"mark-{tmp_path.name}-{os.getpid()}"
+    machines = Machines("small", count=3)
+    job = replace(launch(tmp_path, "by_rank", f"escape {mark} rest"), nodes="all", machines=machines)
+    handle = engine.start(job)
+    notes = job.working_directory / "notes"
+    wait_until(lambda: notes.exists() and len(notes.read_text().splitlines()) == 3)
+    kill_supervisor(handle)
+    wait_until_ended(engine, handle)
+    assert living(mark) == []
+    assert groups_of(handle) == []
+
+
+@pytest.mark.usefixtures("fenced")
+def test_the_code_of_each_node_is_its_own(engine: LocalEngine, tmp_path: Path) -> None:
+    job = replace(launch(tmp_path, "by_rank", "rest", "leave 0", "leave 7"), nodes="all", machines=Machines("small", 3))
+    handle = engine.start(job)
+    wait_until_ended(engine, handle)
+    end = engine.poll(handle).end
+    assert end is not None
+    assert (end.kind, end.detail) == (EXIT, "node 2: exit code 7")

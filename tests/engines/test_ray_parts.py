@@ -19,6 +19,7 @@ from trimtuner.engines.ray.settings import RaySettings
 from trimtuner.engines.supervising import processes
 from trimtuner.engines.supervising.files import BEAT_SECONDS, BEGUN, BegunRecord, EndRecord, Folder, LaunchRecord
 from trimtuner.engines.supervising.mirror import News
+from trimtuner.engines.supervising.nodes import head_alone
 
 
 def launch(machines: Machines | None, vcpus: int | None = None) -> Launch:
@@ -36,14 +37,26 @@ def held() -> HeldAttempt:
         environment={},
         secrets=[],
         limit=1.0,
-        cores=[],
         memory_bytes=None,
         metrics_file=None,
+        starts_on="head",
+        nodes=[head_alone()],
+        repeat=1,
+        checkpoint=None,
     )
     secrets = {"KEY": "secret"}
     demands = [{"CPU": 1.0}]
     order = AttemptOrder(
-        trial=1, attempt=1, record=record, added=secrets, demands=demands, workers=1, parcel=None, wait=1.0
+        trial=1,
+        attempt=1,
+        record=record,
+        added=secrets,
+        demands=demands,
+        workers=1,
+        ranks=1,
+        port=20000,
+        parcel=None,
+        wait=1.0,
     )
     return HeldAttempt.of("s", order)
 
@@ -61,7 +74,8 @@ def test_every_worker_and_helper_is_a_machine_that_offers_its_type() -> None:
 def test_a_job_without_machines_needs_its_cores_and_a_cluster_of_one_machine_gives_no_more_than_it_has() -> None:
     assert demands_of(launch(None, vcpus=3)) == [{"CPU": 3.0}]
     assert demands_of(launch(None)) == [{"CPU": 1.0}]
-    assert demands_here(launch(Machines("m5.24xlarge"), vcpus=96), cores=4) == [{"CPU": 4.0}]
+    assert demands_here(launch(Machines("m5.24xlarge"), vcpus=96), cores=4, gpus=0) == [{"CPU": 4.0}]
+    assert demands_here(launch(Machines("gpu", gpus=8)), cores=4, gpus=2) == [{"CPU": 1.0, "GPU": 2.0}]
 
 
 def test_nodes_that_would_do_if_they_were_free_lack_nothing() -> None:

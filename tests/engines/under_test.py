@@ -116,14 +116,20 @@ def aws(request: pytest.FixtureRequest, path: Path) -> UnderTest:
     return found
 
 
-RUNNING_COMMANDS: dict[str, Preparation] = {"local": local, "ray": ray, "aws": aws}
+def slurm(request: pytest.FixtureRequest, path: Path) -> UnderTest:
+    found: UnderTest = import_module("slurm_under_test").slurm(request, path)
+    return found
+
+
+RUNNING_COMMANDS: dict[str, Preparation] = {"local": local, "ray": ray, "aws": aws, "slurm": slurm}
 ALL: dict[str, Preparation] = {**RUNNING_COMMANDS, "replay": replay}
 
 # Their place is started once for each process that runs tests: all of them in one, then.
-_IN_ONE_PROCESS = ("ray", "aws")
+_IN_ONE_PROCESS = ("ray", "aws", "slurm")
 
 
 def parameters(engines: Iterable[str], *more: pytest.MarkDecorator) -> list[ParameterSet]:
     """Their names, for a fixture; those that need a place of their own with these marks besides."""
     marks = {name: [pytest.mark.xdist_group(name), *more] for name in _IN_ONE_PROCESS}
+    marks["slurm"].append(pytest.mark.slow)  # seconds for each job; what is Slurm's own is in ``test_slurm``
     return [pytest.param(name, marks=marks.get(name, [])) for name in engines]

@@ -8,7 +8,7 @@ import pytest
 from trimtuner.errors import InputError
 
 
-@pytest.mark.parametrize("library", ["lightning", "mlflow"])
+@pytest.mark.parametrize("library", ["lightning", "mlflow", "tensorboard", "wandb"])
 def test_a_library_that_is_not_there_is_named_with_what_installs_it(library, monkeypatch):
     for name in [
         name

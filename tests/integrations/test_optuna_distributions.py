@@ -74,7 +74,7 @@ def test_a_distribution_is_the_parameter_with_the_same_values(distribution, para
 @pytest.mark.parametrize(
     ("name", "distribution", "complaint"),
     [
-        ("x", CategoricalDistribution([None, "balanced"]), "the choices of 'x': a value is a number"),
+        ("x", CategoricalDistribution([float("inf"), 1.0]), "the choices of 'x': a value must be finite"),
         ("model/x", IntDistribution(1, 2), "no name for a parameter"),
     ],
 )

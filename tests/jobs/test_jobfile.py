@@ -152,7 +152,7 @@ def test_traps_of_yaml_1_1_stay_texts_in_a_job(tmp_path):
     assert [type(value) for value in values[4:]] == [int, float, str, bool]
 
 
-@pytest.mark.parametrize("value", [".inf", "-.inf", ".nan", "1e999", "9" * 30, "~", "null", "[1]", "{a: 1}"])
+@pytest.mark.parametrize("value", [".inf", "-.inf", ".nan", "1e999", "9" * 30, "[[1]]", "[.inf]", "{a: 1}"])
 def test_what_is_no_finite_value_is_refused_as_a_choice(tmp_path, value):
     with pytest.raises(JobFileError, match=r"job\.yaml:4: "):
         job_of(tmp_path, SMALL.replace("[0.1, 0.2]", f"[0.1, {value}]"))

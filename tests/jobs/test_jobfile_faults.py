@@ -258,7 +258,7 @@ def test_the_base_of_these_tests_has_no_fault(tmp_path):
         ("metrics: stdout", "metrics: {file: /etc/x}", 47, r"inside the working directory"),
         ("metrics: stdout", "metrics: {file: m.jsonl}", 35, r"2 trials side by side would write the same file"),
         # engine, search, storage
-        ("type: local", "type: slurm", 49, r"'slurm' is none of local, ray, aws, replay"),
+        ("type: local", "type: kubernetes", 49, r"'kubernetes' is none of local, ray, aws, slurm, replay"),
         ("type: local", "address: auto", 49, r"engine.address: it is for type ray, this is local"),
         ("type: local", "type: ray\n  region: x", 50, r"engine.region: it is for type aws, this is ray"),
         ("type: local", "type: ray\n  address: 'x; rm'", 50, r"address of a Ray cluster, such as auto"),
@@ -344,7 +344,7 @@ def test_independent_faults_are_told_together_in_the_order_of_the_file(tmp_path)
         ("t2.medium", "t2.meduim"),
         ("{rate}", "{rat}"),
         ("30min", "0s"),
-        ("type: local", "type: slurm"),
+        ("type: local", "type: kubernetes"),
         ("seed: 0", "sed: 0"),
     ]:
         text = text.replace(old, new)
@@ -446,7 +446,7 @@ def test_faults_of_a_csv_are_told_at_the_line_that_names_it(tmp_path, csv, text)
         ("  - {a: 1, price_per_hour: 0}\n", 4, "is not a price in USD per hour"),
         ("  - {price_per_hour: 1}\n", 4, "it chooses nothing"),
         ("  - 3\n", 4, "3 is not a configuration"),
-        ("  - {a: [1]}\n", 4, "a list is not a number"),
+        ("  - {a: [[1]]}\n", 4, "a list is not a number"),
         ("  - {a b: 1}\n", 4, "no name for a parameter"),
         ("  []\n", 3, "the list of configurations is empty"),
         ("  - {a: 1}\nparameters: {b: {value: 1}}\n", 5, "'parameters' beside 'configs'"),
@@ -504,3 +504,16 @@ def test_texts_with_exclamation_marks_are_read():
     assert not faults
     assert isinstance(node, tree.MappingNode)
     assert node.entries["a"] == tree.ScalarNode(1, "hi!", "hi!")
+
+
+def test_a_sweep_of_wandb_is_known_for_what_it_is(tmp_path):
+    path = tmp_path / "sweep.yaml"
+    path.write_text(
+        "program: train.py\nmethod: bayes\nmetric: {name: accuracy, goal: maximize}\n"
+        "parameters:\n  lr: {distribution: log_uniform_values, min: 0.0001, max: 0.1}\n"
+    )
+    with pytest.raises(
+        JobFileError, match=r"this is a sweep of W&B; 'trimtuner init job\.yaml' writes a job file"
+    ) as told:
+        load_job(path)
+    assert len(str(told.value).splitlines()) == 1

@@ -290,3 +290,27 @@ def test_listed_configurations_define_the_problem_with_their_prices(tmp_path):
     assert differences(one, shorter) == ["configs: 2 were listed, now 1"]
     assert differences(one, unpriced)
     assert differences(one, description_of(job_of(tmp_path)).plain)
+
+
+FREE = """
+name: free
+goal: {{maximize: accuracy}}
+budget: {{time: {time}}}
+parameters: {{x: {{values: [1, 2]}}}}
+cloud: {{vms: {{node: {{vcpus: 1, memory_gib: 1, price_per_hour: 0}}}}, vm_count: [2, 4]}}
+run: {{command: [train, "{{x}}"], timeout: 1h}}
+"""
+
+
+def test_machines_without_a_price_are_capped_in_hours(tmp_path):
+    (tmp_path / "job.yaml").write_text(FREE.format(time="10h"))
+    text = validate_text(load_job(tmp_path / "job.yaml"), {})
+    assert "price     none; machines are paid for in hours" in text
+    assert "budget    10 machine-hours" in text
+
+
+def test_a_cap_in_hours_that_fits_no_trial_is_an_error(tmp_path):
+    (tmp_path / "job.yaml").write_text(FREE.format(time="2h"))  # two machines for an hour, and the way to their end
+    found = validation(load_job(tmp_path / "job.yaml"), {})
+    assert not found["is_valid"]
+    assert "machine-hours" in found["errors"][0]

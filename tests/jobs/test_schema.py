@@ -274,6 +274,7 @@ def test_every_option_of_every_method_is_described_with_its_default():
 
 # What only the reader sees, by the place where it is written.
 ONLY_THE_READER = {
+    ("goal", "minimize"): "whether two are traded already, or both of them are what is paid",
     ("constraints",): "two that cannot both hold",
     (
         "parameters",

@@ -23,7 +23,7 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
     "machines": ("none", "one", "own", "catalog", "counts", "markets", "helpers"),
     "limits": ("none", "cost", "time", "own metric", "several", "impossible"),
     "interruption": ("none", "interrupt", "twice", "kill", "edited"),
-    "goal": ("best", "least cost", "loss", "trade-off"),
+    "goal": ("best", "least cost", "loss", "trade-off", "loss trade-off"),
     "shares": ("one", "two", "five", "snapshots"),
     "failures": ("none", "some", "kinds", "all"),
     "size": ("few", "hundreds", "millions"),
@@ -105,13 +105,14 @@ def constraints_of(goal: Choice, limits: Choice) -> list[str]:
     return [*(["accuracy >= 0.3"] if goal == "least cost" else []), *found]
 
 
-def goal_of(goal: Choice) -> dict[str, str]:
+def goal_of(goal: Choice) -> dict[str, str | list[str]]:
     """The goal in the words of a job file."""
     return {
         "best": {"maximize": "accuracy"},
         "least cost": {"minimize": "cost"},
         "loss": {"minimize": "loss"},
         "trade-off": {"maximize": "accuracy", "minimize": "cost"},
+        "loss trade-off": {"minimize": ["loss", "cost"]},
     }[str(goal)]
 
 
@@ -130,7 +131,7 @@ def method_of(method: Choice, goal: Choice, limits: Choice) -> str:
 def _serves(method: Choice, goal: Choice, limits: Choice, shares: Choice, machines: Choice) -> bool:
     """Whether the method takes the problem, by its own word."""
     priced = has_prices(machines)
-    if not priced and (goal in ("least cost", "trade-off") or limits in ("cost", "several")):
+    if not priced and (goal in ("least cost", "trade-off", "loss trade-off") or limits in ("cost", "several")):
         return False
     space = tt.Space.from_configs(
         [{"x": 1}, {"x": 2}], price_per_hour=[1.0, 2.0] if priced else None, fractions=fractions_of(shares)
@@ -158,7 +159,7 @@ _RULES: list[tuple[tuple[str, ...], Callable[..., bool]]] = [
     (("engine", "parameters"), lambda engine, parameters: engine != "replay" or parameters == "list"),
     (("engine", "machines"), lambda engine, machines: engine != "replay" or machines == "own"),
     (("engine", "size"), lambda engine, size: engine != "replay" or size == "hundreds"),
-    (("engine", "goal"), lambda engine, goal: engine != "replay" or goal != "loss"),
+    (("engine", "goal"), lambda engine, goal: engine != "replay" or "loss" not in goal),
     (("engine", "limits"), lambda engine, limits: engine != "replay" or limits in ("none", "cost", "time")),
     (("engine", "shares"), lambda engine, shares: engine != "replay" or shares != "snapshots"),
     (("engine", "failures"), lambda engine, failures: engine != "replay" or failures == "none"),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trimtuner.models.forest import OneThreshold, SomeColumns
 from trimtuner.models.gaussian_process import GaussianProcess, MostLikely, Sampled
 from trimtuner.models.kernels import (
     FractionKernel,
@@ -21,7 +22,7 @@ from trimtuner.models.kernels import (
     quadratic_basis,
 )
 from trimtuner.models.posterior import Conditioned
-from trimtuner.models.trees import BaggedTrees
+from trimtuner.models.trees import BaggedTrees, PlainTrees
 
 COLUMNS = 3
 FRACTIONS = (0.05, 0.1, 0.25, 0.5)
@@ -36,9 +37,16 @@ PROCESSES = {
     "averaged-processes": GaussianProcess(_kernels(log_basis, quadratic_basis, linear_basis), MostLikely()),
     "sampled-process": GaussianProcess(_kernels(log_basis), Sampled(count=3, thinning=2)),
 }
-SURROGATES = {**PROCESSES, "trees": BaggedTrees()}
+DOUBTING = {
+    **PROCESSES,
+    "trees": BaggedTrees(),
+}
+# As the papers have them: where their members agree they know no doubt, and they cannot extrapolate.
+PLAIN = {"extra-trees": PlainTrees(OneThreshold(), 64), "random-trees": PlainTrees(SomeColumns(), 5)}
+SURROGATES = {**DOUBTING, **PLAIN}
 
 every_surrogate = pytest.mark.parametrize("surrogate", SURROGATES.values(), ids=SURROGATES)
+every_doubting = pytest.mark.parametrize("surrogate", DOUBTING.values(), ids=DOUBTING)
 every_process = pytest.mark.parametrize("surrogate", PROCESSES.values(), ids=PROCESSES)
 seeds = st.integers(0, 10_000)
 
@@ -136,7 +144,9 @@ def test_the_noise_is_positive_and_below_the_spread_of_the_targets(posterior):
     assert 0.0 < posterior.noise_variance < _measurements()[1].var()
 
 
-def test_a_tested_row_is_surer_than_a_new_configuration_at_full_data(posterior):
+@every_doubting
+def test_a_tested_row_is_surer_than_a_new_configuration_at_full_data(surrogate):
+    posterior = _fit(surrogate, *_measurements())
     tested = _measurements()[0][:1]
     fresh = np.array([[0.01, 0.99, 0.99, 1.0]])
     assert posterior.predict(tested).variance[0] < posterior.predict(fresh).variance[0]
@@ -304,7 +314,7 @@ def test_a_constant_target_is_predicted_as_constant(surrogate, value, scale):
     assert np.isfinite(variance).all()
 
 
-@every_surrogate
+@every_doubting
 def test_equal_answers_leave_doubt_whether_or_not_their_mean_rounds(surrogate):
     """The mean of three times 0.1 is not 0.1 in floating point, that of 0.25 is; the doubt must be the same."""
     rows, _ = _measurements(3)
@@ -370,7 +380,7 @@ def test_shifting_and_scaling_the_targets_shifts_and_scales_the_predictions(surr
     assert mapped.noise_variance == pytest.approx(factor**2 * plain.noise_variance, rel=1e-3)
 
 
-@every_surrogate
+@every_doubting
 def test_a_guess_of_the_spread_matters_while_there_is_little_data_and_fades(surrogate):
     """With two equal answers, twenty times the guess is a far larger doubt; with sixty it is nearly forgotten."""
     queries = _queries(0)[4:]
@@ -387,7 +397,7 @@ def test_a_guess_of_the_spread_matters_while_there_is_little_data_and_fades(surr
 # Why it is done: full data from small shares
 
 
-@every_surrogate
+@every_doubting
 @pytest.mark.parametrize("growth", [0.6, -1.0])
 def test_log_linear_growth_measured_on_small_shares_is_extrapolated_to_full_data(surrogate, growth):
     """To within a quarter of the step still to come; a model that repeats the last value errs by all of it."""
@@ -419,7 +429,7 @@ def test_a_process_extrapolates_each_configuration_by_its_own_growth(surrogate):
     assert np.abs(error).max() < 0.25 * 0.2 * abs(np.log10(0.25))
 
 
-@every_surrogate
+@every_doubting
 def test_the_full_data_of_a_configuration_tested_on_small_shares_is_less_sure_than_what_was_tested(surrogate):
     rows, targets = _measurements()
     posterior = _fit(surrogate, rows, targets)

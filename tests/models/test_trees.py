@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtuner.models.forest import Forest, grow
+from trimtuner.models.forest import Forest, OneThreshold, SomeColumns, grow
 from trimtuner.models.kernels import linear_basis, log_basis, quadratic_basis
 from trimtuner.models.posterior import Conditioned
-from trimtuner.models.trees import BaggedTrees
+from trimtuner.models.trees import BaggedTrees, PlainTrees
 
 COLUMNS = 3
 seeds = st.integers(0, 10_000)
@@ -34,7 +34,7 @@ def _forest(seed, count=15, trees=4, weights=None):
     rows = _rows(seed, count)
     residuals = generator.normal(size=(trees, len(rows)))
     weights = np.ones((trees, len(rows))) if weights is None else weights
-    return grow(rows, residuals, weights, _keys(seed, trees)), rows, residuals
+    return grow(rows, residuals, weights, _keys(seed, trees), OneThreshold()), rows, residuals
 
 
 def _bootstrap_weights(seed, trees, count):
@@ -71,7 +71,7 @@ def test_measurements_that_were_not_drawn_leave_no_trace(seed):
     rows, residuals = _rows(seed, 15), np.random.default_rng([seed, 1]).normal(size=(4, 15))
     corrupted = np.where(weights > 0, residuals, 1e6)
     queries = np.random.default_rng([seed, 3]).random((20, COLUMNS + 1))
-    one, other = (grow(rows, targets, weights, _keys(seed, 4)) for targets in (residuals, corrupted))
+    one, other = (grow(rows, targets, weights, _keys(seed, 4), OneThreshold()) for targets in (residuals, corrupted))
     np.testing.assert_array_equal(one.predict(queries), other.predict(queries))
 
 
@@ -133,7 +133,7 @@ def test_every_node_but_the_roots_is_the_child_of_exactly_one_split(seed):
 def test_a_leaf_holds_the_weighted_mean_of_what_it_cannot_part(seed):
     """One row measured three times, drawn once, twice and not at all: (1·3 + 2·9) / 3 = 7."""
     rows = np.full((3, COLUMNS + 1), 0.5)
-    forest = grow(rows, np.array([[3.0, 9.0, 100.0]]), np.array([[1.0, 2.0, 0.0]]), _keys(seed, 1))
+    forest = grow(rows, np.array([[3.0, 9.0, 100.0]]), np.array([[1.0, 2.0, 0.0]]), _keys(seed, 1), OneThreshold())
     np.testing.assert_allclose(forest.predict(rows), [[7.0, 7.0, 7.0]])
 
 
@@ -144,7 +144,7 @@ def test_no_column_is_preferred_for_its_place():
     """
     trees = 3000
     rows = np.array([[0.0, 0.0, 0.0, 0.1], [1.0, 1.0, 1.0, 0.5]])
-    forest = grow(rows, np.tile([0.3, 0.7], (trees, 1)), np.ones((trees, 2)), _keys(0, trees))
+    forest = grow(rows, np.tile([0.3, 0.7], (trees, 1)), np.ones((trees, 2)), _keys(0, trees), OneThreshold())
     shares = np.bincount(forest.feature[:trees], minlength=4) / trees
     assert np.abs(shares - 0.25).max() < 4.5 * np.sqrt(0.25 * 0.75 / trees)
 
@@ -154,7 +154,7 @@ def test_the_column_that_explains_the_targets_is_split_first():
     generator = np.random.default_rng(0)
     rows = generator.random((40, COLUMNS + 1))
     rows[:, 1] = np.repeat([0.0, 1.0], 20)
-    forest = grow(rows, np.tile(np.repeat([0.0, 5.0], 20), (50, 1)), np.ones((50, 40)), _keys(0, 50))
+    forest = grow(rows, np.tile(np.repeat([0.0, 5.0], 20), (50, 1)), np.ones((50, 40)), _keys(0, 50), OneThreshold())
     assert (forest.feature[:50] == 1).all()
 
 
@@ -163,14 +163,14 @@ def test_the_split_that_explains_the_most_variance_is_taken():
     targets = np.array([2.0, 0.1, 0.1, -0.8, -0.7, -0.7])
     one_apart, three_apart = np.array([1.0, 0, 0, 0, 0, 0]), np.array([1.0, 1, 1, 0, 0, 0])
     rows = np.column_stack([three_apart, one_apart, np.full(6, 0.5)])
-    forest = grow(rows, np.tile(targets, (30, 1)), np.ones((30, 6)), _keys(0, 30))
+    forest = grow(rows, np.tile(targets, (30, 1)), np.ones((30, 6)), _keys(0, 30), OneThreshold())
     assert (forest.feature[:30] == 1).all()
 
 
 def test_the_two_children_of_a_split_draw_thresholds_of_their_own():
     """On the corners of a square both children have the same range left, so only the draws can differ."""
     rows = np.array([[a, b, 0.5] for a in (0.0, 1.0) for b in (0.0, 1.0)])
-    forest = grow(rows, np.tile([1.0, 2.0, 4.0, 8.0], (30, 1)), np.ones((30, 4)), _keys(0, 30))
+    forest = grow(rows, np.tile([1.0, 2.0, 4.0, 8.0], (30, 1)), np.ones((30, 4)), _keys(0, 30), OneThreshold())
     left, right = forest.left[:30], forest.right[:30]
     assert (forest.feature[left] == forest.feature[right]).all()
     assert (forest.threshold[left] != forest.threshold[right]).all()
@@ -180,7 +180,7 @@ def test_values_one_rounding_step_apart_never_leave_a_child_empty():
     """The threshold may round up to the greater value, and would then part nothing from all."""
     rows = np.array([[1.0, 0.5], [np.nextafter(1.0, 2.0), 0.5]])
     residuals = np.tile([0.0, 1.0], (50, 1))
-    forest = grow(rows, residuals, np.ones((50, 2)), _keys(0, 50))
+    forest = grow(rows, residuals, np.ones((50, 2)), _keys(0, 50), OneThreshold())
     parted = forest.feature[:50] >= 0
     np.testing.assert_array_equal(forest.predict(rows)[parted], residuals[parted])
     np.testing.assert_array_equal(forest.predict(rows)[~parted], np.full((int((~parted).sum()), 2), 0.5))
@@ -343,3 +343,92 @@ def test_with_one_measurement_the_unexplained_variance_is_the_prior_guess():
     row = np.array([[0.5, 0.5, 0.5, 0.1]])
     [posterior] = BaggedTrees().fit(row, np.array([3.0]), 1.5, np.random.default_rng(0)).members
     assert posterior.unexplained == pytest.approx(1.5**2)
+
+
+# --- plain trees, as the papers have them
+
+
+def _weka(rows, targets, trees=1, seed=0):
+    rows = np.asarray(rows, dtype=float)
+    return grow(rows, np.tile(targets, (trees, 1)), np.ones((trees, len(rows))), _keys(seed, trees), SomeColumns())
+
+
+def test_a_random_tree_splits_where_the_squared_error_falls_most_halfway_between_two_values():
+    """Of the cuts of 1, 2, 5, 6 with targets 0, 1, 8, 9 the second leaves 1, the others far more; halfway is 3.5."""
+    forest = _weka([[1.0], [2.0], [5.0], [6.0]], [0.0, 1.0, 8.0, 9.0])
+    assert (forest.feature[0], forest.threshold[0]) == (0, 3.5)
+    assert sorted(forest.threshold[forest.feature >= 0].tolist()) == [1.5, 3.5, 5.5]
+
+
+def test_weights_are_as_good_as_repetitions_to_a_random_tree():
+    """Three of the first and two of the last: the mean of the leaf that cannot be split is (3 × 1 + 2 × 6) / 5."""
+    rows = np.array([[1.0, 0.5], [1.0, 0.5]])
+    forest = grow(rows, np.array([[1.0, 6.0]]), np.array([[3.0, 2.0]]), _keys(0, 1), SomeColumns())
+    np.testing.assert_allclose(forest.predict(rows[:1]), 3.0)
+
+
+def test_a_node_looks_at_one_and_the_logarithm_of_the_columns_drawn_at_random():
+    """Of 4 columns 3 are drawn (Weka: ⌊log₂ 4⌋ + 1): the only good one is at the root in 3 of 4 trees.
+
+    800 trees: the share has a deviation of √(3/16 / 800) = 0.0153.
+    """
+    generator = np.random.default_rng(5)
+    rows = generator.random((40, 4))
+    forest = _weka(rows, np.where(rows[:, 2] > 0.5, 9.0, 0.0) + 0.01 * generator.random(40), trees=800)
+    assert (forest.feature[:800] == 2).mean() == pytest.approx(0.75, abs=4 * 0.0153)
+
+
+def test_columns_that_part_nothing_are_drawn_over():
+    """Of 8 columns only the last differs, and 4 are drawn: it is found by every tree all the same."""
+    rows = np.zeros((2, 8))
+    rows[1, -1] = 1.0
+    forest = _weka(rows, [0.0, 1.0], trees=50)
+    np.testing.assert_array_equal(forest.feature[:50], 7)
+    np.testing.assert_array_equal(forest.predict(rows), np.tile([0.0, 1.0], (50, 1)))
+
+
+@given(seeds)
+def test_a_random_tree_that_has_seen_everything_reproduces_it(seed):
+    rows = _rows(seed, 15)
+    targets = np.random.default_rng(seed).normal(size=len(rows))
+    np.testing.assert_array_equal(_weka(rows, targets, trees=3, seed=seed).predict(rows), np.tile(targets, (3, 1)))
+
+
+@pytest.mark.parametrize("rule", [OneThreshold(), SomeColumns()], ids=["extra", "random"])
+def test_plain_trees_are_bagged_their_spread_is_that_of_means_of_samples_drawn_with_replacement(rule):
+    """Two measurements, 0 and 1, that no column tells apart: a tree says the mean of its sample of two.
+
+    That is 0, ½ or 1 with chances ¼, ½, ¼: mean ½, variance ⅛. Without bagging all trees say ½, and there is no spread.
+    """
+    rows = np.array([[0.3, 0.7, 1.0], [0.3, 0.7, 1.0]])
+    said = PlainTrees(rule, 4000).fit(rows, np.array([0.0, 1.0]), None, np.random.default_rng(2)).predict(rows[:1])
+    assert said.mean[0] == pytest.approx(0.5, abs=4 * np.sqrt(1 / 8 / 4000))
+    assert said.variance[0] == pytest.approx(0.125, abs=0.01)
+
+
+def test_our_trees_are_bagged_too_and_their_spread_has_that_of_the_samples():
+    """With Poisson(1) draws k and l of 0 and 1 a member says l / (k + l), ½ where it drew none: variance about 0.136.
+
+    Exactly Σ P(k) P(l) (l / (k + l) - ½)² = 0.13616; on top of it come what is the configuration's own and the floor.
+    """
+    from scipy.stats import poisson
+
+    k, m = np.meshgrid(np.arange(40), np.arange(40))
+    share = np.where(k + m > 0, m / np.maximum(k + m, 1), 0.5)
+    exact = float((poisson.pmf(k, 1) * poisson.pmf(m, 1) * (share - 0.5) ** 2).sum())
+    rows = np.array([[0.3, 0.7, 1.0], [0.3, 0.7, 1.0]])
+    posterior = BaggedTrees(4000).fit(rows, np.array([0.0, 1.0]), None, np.random.default_rng(2)).members[0]
+    assert posterior._members(rows[:1]).var() == pytest.approx(exact, abs=0.01)
+
+
+def test_plain_trees_are_a_gaussian_with_the_mean_and_variance_of_their_members():
+    rows, targets = _rows(3, 20), np.random.default_rng(3).normal(size=20)
+    (member,) = PlainTrees(SomeColumns(), 7).fit(rows, targets, None, np.random.default_rng(0)).members
+    queries = _rows(4, 9)
+    values = member.forest.predict(queries)
+    assert values.shape == (7, len(queries))
+    np.testing.assert_allclose(member.predict(queries).mean, values.mean(axis=0))
+    np.testing.assert_allclose(member.predict(queries).variance, values.var(axis=0), atol=2 * member.least)
+    np.testing.assert_allclose(
+        member.covariance(queries, queries), np.cov(values, rowvar=False, bias=True), atol=2 * member.least
+    )

@@ -213,3 +213,11 @@ def test_a_region_that_is_not_there_or_cannot_be_is_told():
     with pytest.raises(tt.InputError, match="p has no column 'region'; leave the region out"):
         in_region(without, "here", "p")
     assert in_region(without, None, "p") == without
+
+
+def test_families_of_today_have_their_documented_prices():
+    """On demand in us-east-1, as AWS lists them."""
+    documented = {"t4g.medium": 0.0336, "m6a.large": 0.0864, "m7a.large": 0.11592, "m8g.large": 0.08976}
+    documented |= {"c8g.large": 0.07976, "r7i.large": 0.1323, "r8g.large": 0.11782, "gr6.4xlarge": 1.5392}
+    catalog = built_in_catalog()
+    assert {name: catalog[name].price_per_hour for name in documented} == documented

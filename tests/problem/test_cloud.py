@@ -70,6 +70,14 @@ def test_helpers_of_one_type_are_each_paid_for():
     assert cloud.price_per_hour(Cluster("small", 1, "on_demand")) == pytest.approx(0.023 + 2 * 0.3712 + 0.023)
 
 
+def test_a_helper_may_be_one_more_of_the_type_that_the_workers_have():
+    cloud = tt.Cloud({"small": SMALL, "large": LARGE}, vm_count=2, helpers=["vm_type", "small"])
+    assert cloud.helpers_of("large") == ("large", "small")
+    assert cloud.price_per_hour(Cluster("large", 2, "on_demand")) == pytest.approx(3 * 0.3712 + 0.023)
+    assert cloud.price_per_hour(Cluster("small", 2, "on_demand")) == pytest.approx(4 * 0.023)
+    assert cloud.rented_types == ("small", "large")
+
+
 def test_a_helper_need_not_be_offered_as_a_worker():
     cloud = tt.Cloud(catalog="aws", vm_types=["t2.small"], helpers=["t2.2xlarge"])
     assert [cluster.vm_type for cluster in cloud.clusters] == ["t2.small"]
@@ -262,3 +270,24 @@ def test_machines_that_make_no_sense_are_refused(make, complaint):
 def test_asking_a_machine_without_a_spot_price_for_it_is_an_input_error():
     with pytest.raises(tt.InputError, match="no spot price"):
         SMALL.price_on("spot")
+
+
+FREE = {
+    "node": tt.VM(vcpus=4, memory_gib=16, price_per_hour=0),
+    "large": tt.VM(vcpus=8, memory_gib=32, price_per_hour=0),
+}
+
+
+def test_machines_for_free_have_no_price_and_are_still_told_apart():
+    space = tt.Space({"x": tt.Choice([1, 2])}, cloud=tt.Cloud(FREE, vm_count=[1, 2], helpers=["node"]))
+    config = {"x": 1, "vm_type": "large", "vm_count": 2}
+    assert not space.has_prices
+    assert space.price_per_hour(config) is None
+    assert space.cloud.machines_in(config) == 3
+    assert space.pool().prices_per_hour is None
+    assert len({tuple(row) for row in space.pool().rows.tolist()}) == 8
+
+
+def test_free_machines_beside_others_are_refused():
+    with pytest.raises(tt.InputError, match="'node' is for free"):
+        tt.Cloud({"node": FREE["node"], "rented": tt.VM(vcpus=4, memory_gib=16, price_per_hour=1.0)})

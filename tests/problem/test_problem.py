@@ -155,6 +155,14 @@ def test_limits_that_touch_are_no_contradiction():
         (lambda: problem(None), "give a goal"),
         (lambda: problem("accuracy", "accuracy"), "cannot be both large and small"),
         (lambda: problem("time", "cost"), "time is to be small"),
+        (lambda: problem("accuracy", ["loss", "cost"]), "3 metrics are no goal"),
+        (lambda: problem(None, ["loss", "size", "cost"]), "3 metrics are no goal"),
+        (lambda: problem(None, []), "0 metrics are no goal"),
+        (lambda: problem(None, ["time", "cost"]), "both paid"),
+        (lambda: problem(None, ["loss", "loss"]), "'loss' against itself"),
+        (lambda: problem(None, ["cost", "cost"]), "both paid"),
+        (lambda: problem(None, ["loss", "2 much"]), "no name for a metric"),
+        (lambda: problem(None, [3, "cost"]), "no name for a metric"),
         (lambda: problem(""), "no name for a metric"),
         (lambda: problem(3), "no name for a metric"),
         (lambda: problem("top 5"), "no name for a metric"),
@@ -176,6 +184,32 @@ def test_limits_that_touch_are_no_contradiction():
 def test_a_problem_that_makes_no_sense_is_refused(make, complaint):
     with pytest.raises(tt.InputError, match=complaint):
         make()
+
+
+@pytest.mark.parametrize(
+    ("minimize", "goal"),
+    [
+        (["loss", "cost"], Goal("loss", "minimize", "cost")),
+        (("time", "loss"), Goal("loss", "minimize", "time")),  # what is paid is known by its name
+        (["loss", "latency_ms"], Goal("loss", "minimize", "latency_ms")),
+        (["loss"], Goal("loss", "minimize")),
+    ],
+)
+def test_two_metrics_to_be_small_are_traded_for_money_or_time_or_the_last(minimize, goal):
+    assert problem(None, minimize).goal == goal
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        Goal("accuracy", "maximize"),
+        Goal("accuracy", "maximize", "cost"),
+        Goal("loss", "minimize"),
+        Goal("loss", "minimize", "size"),
+    ],
+)
+def test_a_goal_in_a_users_words_is_that_goal(goal):
+    assert problem(goal.maximized, goal.minimized).goal == goal
 
 
 def test_metrics_that_are_shares_are_known_by_their_names():

@@ -40,6 +40,7 @@ def index_of(pages: dict[str, object]):
     return fetch
 
 
+@pytest.mark.slow  # three environments; make release makes larger ones
 def test_of_a_small_environment_the_lock_and_the_bill_name_all_and_only_what_is_in_it(tmp_path):
     (tmp_path / "index").mkdir()
     other = small_wheel(tmp_path / "index", "Other_One", "1.5", "License: MIT")

@@ -119,6 +119,17 @@ def test_an_option_is_the_same_by_its_value_however_it_is_written(tmp_path):
     by_job(tmp_path, method="trimtuner-dt")
 
 
+def test_an_option_that_a_method_has_gained_since_makes_no_other_study_of_it():
+    space = tt.Space({"x": tt.Int(1, 9)}, fractions=[0.5, 1])
+    one, other = (
+        Description(Problem.of(space, "accuracy", None, [], None), f"trimtuner-dt:beta={beta}", 0)
+        for beta in (0.1, 0.2)
+    )
+    before = {**one.plain, "options": {key: told for key, told in one.plain["options"].items() if key != "beta"}}
+    assert one.differences_from(before) == ()
+    assert other.differences_from(before) == ("options.beta: was 0.1, is 0.2",)
+
+
 def test_a_record_begun_with_one_recipe_is_not_continued_with_another(tmp_path):
     own = recipe_named("trimtuner-dt").but(confidence=0.8)
     measure(in_python(tmp_path, method=own), 2)

@@ -26,6 +26,7 @@ from trimtuner.engines.protocol import (
 from trimtuner.engines.replay.engine import ReplayEngine
 from trimtuner.engines.replay.script import Script
 from trimtuner.problem.problem import Problem
+from trimtuner.records.facts import TimeCap
 from trimtuner.study import driver as driver_module
 from trimtuner.study.description import Description
 from trimtuner.study.driver import Driver, Happening
@@ -274,7 +275,8 @@ def test_nothing_is_started_while_there_is_trouble(tmp_path, monkeypatch):
     monkeypatch.setattr(driver_module, "_PAUSE_IN_TROUBLE", 0.01)
     one = bench(tmp_path, good, trials=4)
     one.driver._parallel = 2
-    one.driver._fill()
+    while (trial := one.driver.next_trial()) is not None:
+        one.driver.start(trial)
     one.engine.troubles = 7
     one.driver.run()
     kinds = [what.kind for what in one.happened]
@@ -292,3 +294,16 @@ def test_trouble_that_does_not_end_ends_the_run_and_leaves_the_trial_to_the_next
     (still,) = one.memory.record.open_trials()
     assert still.handle is not None
     assert one.engine.find(one.memory.record.id) == [Found(one.memory.record.id, 0, 1, still.handle, is_running=False)]
+
+
+def test_where_machines_are_paid_in_hours_no_trial_starts_that_might_not_fit(tmp_path: Path) -> None:
+    one = bench(tmp_path, good)
+    free = tt.Cloud({"small": tt.VM(vcpus=1, memory_gib=2, price_per_hour=0)}, vm_count=[1, 2])
+    space = tt.Space({"x": tt.Choice([0, 1, 2, 3, 4])}, cloud=free, fractions=[1])
+    description = Description(Problem.of(space, "accuracy", None, [], None, 20.0), "random", 0)
+    cap = TimeCap(120.0, 20.0, free.machines_in)
+    memory = Recorded(tmp_path / "hours.db", "hours", description, time_cap=cap)
+    study = Study.of(description, recipe_named("random"), memory)
+    assert "machine-hours" in Driver(study, memory, one.engine, one.launch, parallel=3).run()
+    used = sum(free.machines_in(outcome.trial.config) * (outcome.time or 0.0) for outcome in study.history.outcomes)
+    assert 120.0 - 40.0 < used <= 120.0

@@ -35,6 +35,10 @@ VALUES = {
     "model": ("gp", "trees"),
     "stop_below": (0, 0.1),
     "eta": (3.0, 4.0),
+    "literal": (False, True),
+    "overhead": (0.2, 60.0),
+    "scale": ("log", "linear"),
+    "dropping": (False, True),
 }
 
 

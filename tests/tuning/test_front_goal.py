@@ -213,6 +213,27 @@ def test_definitions_of_studies_with_one_goal_are_as_they_were():
     one = study(minimize=None)
     assert one.description.plain["goal"] == {"maximize": "accuracy"}
     assert study().description.plain["goal"] == {"maximize": "accuracy", "minimize": "cost"}
+    loss = study(maximize=None, minimize=["cost", "loss"])
+    assert loss.description.plain["goal"] == {"minimize": ["loss", "cost"]}
+
+
+@pytest.mark.parametrize("method", ["random", "trimtuner"])
+def test_a_loss_has_the_front_of_the_accuracy_that_it_is_the_rest_of(method):
+    """With loss = 1 - accuracy measured everywhere, the two ask for the same."""
+
+    def train_loss(config, fraction):
+        told = train(config, fraction)
+        return {"loss": 1.0 - told.pop("accuracy"), **told}
+
+    loss = tt.Study(space(), minimize=["loss", "cost"], method=method)
+    loss.optimize(train_loss, trials=16)
+    of_loss, of_accuracy = loss.front(), study(method, trials=16).front()
+    assert [point.config for point in of_loss] == [point.config for point in of_accuracy]
+    assert list(of_loss.qualities) == pytest.approx([1.0 - one for one in of_accuracy.qualities])
+    assert of_loss.knee_position == of_accuracy.knee_position
+    assert loss.recommend() == of_loss.knee
+    assert of_loss.within(of_loss.prices[0]) is of_loss[0]
+    assert loss.plot("tradeoff")
 
 
 def test_time_must_be_told_where_it_is_the_price():

@@ -21,11 +21,11 @@ NAMES = [
 ]
 OPTIONS = {
     "trimtuner": {"horizon": 0},
-    "trimtuner-gp": {"filter": "cea", "beta": 0.10, "horizon": 0},
-    "trimtuner-dt": {"filter": "cea", "beta": 0.10, "horizon": 0},
-    "fabulinus": {"beta": 0.10},
-    "fabolas": {"initial": 1, "ignore_constraints": False},
-    "nephele": {"horizon": 0, "trees": 5, "initial_budget": None},
+    "trimtuner-gp": {"filter": "cea", "beta": 0.10, "horizon": 0, "literal": False},
+    "trimtuner-dt": {"filter": "cea", "beta": 0.10, "horizon": 0, "literal": False},
+    "fabulinus": {"beta": 0.10, "horizon": 0, "overhead": 0.2, "scale": "log"},
+    "fabolas": {"initial": 1, "ignore_constraints": False, "overhead": 0.2, "scale": "log"},
+    "nephele": {"horizon": 0, "trees": 5, "initial_budget": None, "dropping": False},
     "lynceus": {"horizon": 0, "trees": 5, "initial_budget": None},
     "cherrypick": {"initial_budget": None, "model": "gp", "trees": 5, "stop_below": 0.1},
     "eic": {"initial": 4},

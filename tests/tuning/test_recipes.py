@@ -35,7 +35,9 @@ REPLACEMENTS = {
     "acquisition": ExpectedCost(),
     "incumbent": BestPredictedFeasible(0.5),
     "takes_snapshots": True,
+    "time_surrogate": BaggedTrees(count=9),
     "quality_growth": 0.7,
+    "time_growth": 0.3,
     "tests": WhereTested.BELOW_FULL,
     "confidence": 0.5,
     "stop": AfterTrials(7),
@@ -171,7 +173,7 @@ def test_every_method_tests_where_its_paper_does(tests):
 @pytest.mark.parametrize(
     ("one", "other", "parts"),
     [
-        ("nephele", "lynceus", {"tests", "confidence"}),
+        ("nephele", "lynceus", {"acquisition", "tests", "confidence"}),
         ("eic", "eic-usd", {"acquisition"}),
         ("eic", "ei", {"acquisition", "incumbent", "needs"}),
         ("ei:ignore_constraints=true", "ei", {"needs"}),
@@ -179,6 +181,9 @@ def test_every_method_tests_where_its_paper_does(tests):
         ("random", "hyperband", {"design", "tests", "needs"}),
         ("fabolas", "fabulinus", {"design", "filter", "acquisition", "incumbent", "tests", "needs"}),
         ("nephele", "nephele:horizon=1", {"acquisition"}),
+        ("nephele", "nephele:dropping=true", {"design", "filter"}),
+        ("fabulinus", "fabulinus:horizon=1", {"acquisition"}),
+        ("fabolas", "fabolas:scale=linear", {"surrogate", "time_surrogate"}),
         ("trimtuner", "trimtuner:horizon=1", {"acquisition"}),
         ("trimtuner-dt", "trimtuner-dt:filter=none", {"filter"}),
         ("cherrypick", "cherrypick:model=trees", {"surrogate"}),

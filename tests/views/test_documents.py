@@ -158,7 +158,7 @@ def test_a_study_of_few_trials_or_only_failures_is_shown_without_a_fault(count):
     for _ in range(count):
         study.tell(study.ask(), failed="oom", time=1.0)
     html = document(study.state())
-    assert html.count("Nothing was measured yet.") == 6
+    assert html.count("Nothing was measured yet.") == 7
     assert "Nothing was measured yet." in markdown(study.state())
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from trimtuner.jobs.studies import JobStudy, last_words
 from trimtuner.keys.faults import one_printable_line
@@ -30,7 +30,7 @@ _BARS_IN_FOOT = 4
 
 def run_job(of: JobStudy, *, is_quiet: bool = False) -> str:
     """Run the study until it is over; why it ended. An interrupt starts nothing more, a second one leaves at once."""
-    display = _Display(_Silent() if is_quiet else _Bar() if sys.stderr.isatty() else _Lines(_told))
+    display = _Display(_Shown() if is_quiet else _Bar() if sys.stderr.isatty() else _Lines(_told))
     driver = of.driver(lambda what: display.happened(look, what))
 
     def look() -> StudyState:
@@ -104,20 +104,8 @@ class _Display:
                 show(self._shown)
 
 
-class _Shown(Protocol):
-    def begin(self) -> None: ...
-
-    def end(self) -> None: ...
-
-    def say(self, text: str) -> None: ...
-
-    def happened(self, look: Look, what: Happening) -> None: ...
-
-    def refresh(self, look: Look, driver: Driver) -> None: ...
-
-
-class _Silent:
-    """Nothing."""
+class _Shown:
+    """A way to show a run; this one shows nothing."""
 
     def begin(self) -> None:
         pass
@@ -135,7 +123,7 @@ class _Silent:
         pass
 
 
-class _Lines(_Silent):
+class _Lines(_Shown):
     """Lines for everything that happens."""
 
     def __init__(self, tell: Callable[[Look, Happening], list[str]]) -> None:
@@ -149,7 +137,7 @@ class _Lines(_Silent):
             self.say(text)
 
 
-class _Bar:
+class _Bar(_Shown):
     """A few lines at the foot of the terminal: money, running trials, the recommendation."""
 
     def __init__(self) -> None:
@@ -196,8 +184,9 @@ def _work(state: StudyState, driver: Driver) -> list[str]:
     lines = ["-" * 60, money_bar(spend(state), signs())]
     lines += timeline_lines(timeline(state), signs(), _BARS_IN_FOOT)
     return lines + [
-        f"running trial {trial.number}: {brief(trial)}, for {seconds(time.time() - since)}"
-        for trial, since in driver.running
+        f"{'waiting' if waiting else 'running'} trial {trial.number}: {brief(trial)}, "
+        f"{f'{waiting}, ' if waiting else ''}for {seconds(time.time() - since)}"
+        for trial, since, waiting in driver.running
     ]
 
 

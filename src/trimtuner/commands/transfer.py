@@ -1,4 +1,4 @@
-"""Measurements out of a study, and into one: CSV or JSON, the same columns both ways, or runs of MLflow."""
+"""Measurements out of a study, and into one: CSV or JSON, the same columns both ways, or runs of a tracker."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ import csv
 import io
 import json
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from trimtuner.errors import InputError
+from trimtuner.integrations.tracking import Logged, TrackedStudy
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.problem.cells import cell_of_text, text_of_cell
+from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement
 from trimtuner.problem.problem import Problem
 from trimtuner.problem.rows import columns_of, measurement_of_row
+from trimtuner.problem.values import written
 
 _LARGEST_FILE = 100 * 2**20
 
 
-def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
+def as_csv(rows: Sequence[Mapping[str, Value]]) -> str:
     """Every column that any row has; what looks like a formula to a spreadsheet stays text."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    cells = [[cell_of_text(name) for name in columns], *([_cell(row.get(name)) for name in columns] for row in rows)]
+    heads = [cell_of_text(name) for name in columns]
+    cells = [heads, *([_cell(row[name]) if name in row else "" for name in columns] for row in rows)]
     # Without quotes, a carriage return inside a text would end its row.
     is_plain = not any("\r" in cell for row in cells for cell in row)
     out = io.StringIO(newline="")
@@ -53,11 +58,33 @@ def further_metrics(measurements: Iterable[Measurement], problem: Problem) -> li
 def export_to_mlflow(of: JobStudy, uri: str, experiment: str | None) -> str:
     """Log every ended trial that is not there yet; what was done."""
     _prepare_mlflow()
-    from trimtuner.integrations.mlflow import TrackedStudy, log_progress
+    from trimtuner.integrations.mlflow import log_progress
 
+    return _logged_text(log_progress(_tracked(of), uri, experiment))
+
+
+def export_to_wandb(of: JobStudy, project: str) -> str:
+    """The same as offline runs of W&B."""
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # a command of ours speaks to nobody
+    from trimtuner.integrations.wandb import log_progress
+
+    return f"{_logged_text(log_progress(_tracked(of), project))}; upload them with: wandb sync"
+
+
+def export_to_tensorboard(of: JobStudy, folder: Path) -> str:
+    """The same as events for TensorBoard."""
+    from trimtuner.integrations.tensorboard import log_progress
+
+    look = shlex.join(["tensorboard", "--logdir", str(folder)])
+    return f"{_logged_text(log_progress(_tracked(of), folder))}; look at them with: {look}"
+
+
+def _tracked(of: JobStudy) -> TrackedStudy:
     state = of.state()
-    tracked = TrackedStudy(state.name, of.record.id, state.history, state.recommendation, attempts=state.attempts)
-    logged = log_progress(tracked, uri, experiment)
+    return TrackedStudy(state.name, of.record.id, state.history, state.recommendation, attempts=state.attempts)
+
+
+def _logged_text(logged: Logged) -> str:
     running = f", {logged.running} still running" if logged.running else ""
     return f"{logged.added} trials logged, {logged.known} there already{running}"
 
@@ -107,12 +134,8 @@ def _json_rows(path: Path, text: str) -> list[dict[str, object]]:
     return rows
 
 
-def _cell(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return cell_of_text(value)
-    return "" if value is None else repr(value)
+def _cell(value: Value) -> str:
+    return cell_of_text(value) if isinstance(value, str) else written(value)
 
 
 def _prepare_mlflow() -> None:

@@ -17,6 +17,7 @@ from scipy.special import ndtr
 from trimtuner.arrays import Floats
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.models.posterior import Prediction
+from trimtuner.problem.problem import COST
 
 
 class Acquisition(ABC):
@@ -81,6 +82,23 @@ class ExpectedCost(Acquisition):
     def score(self, outlook: Outlook) -> Floats:
         """The log-normal's mean, so that doubt about the cost counts against a candidate."""
         return outlook.effort
+
+
+@dataclass(frozen=True)
+class CostWithOverhead(Acquisition):
+    """C(x, s) + C_overhead of Eq. 2.25 and 4.3 of the thesis: the trial's cost, and that of deciding on it.
+
+    FABOLAS counts seconds and adds those that deciding takes; here both are paid at the price of the trial's machines.
+    """
+
+    seconds: float  # that deciding takes: a constant, for the same history and seed must give the same trial
+
+    def score(self, outlook: Outlook) -> Floats:
+        """The expected cost of the trial, were it so much longer."""
+        prices = outlook.belief.pool.prices_per_hour
+        if outlook.belief.effort_metric != COST or prices is None:
+            return outlook.effort + self.seconds
+        return outlook.effort + self.seconds * prices[outlook.candidates.positions] / 3600.0
 
 
 @dataclass(frozen=True)

@@ -92,12 +92,16 @@ class LatinHypercube:
 
     def next_step(self, problem: Problem, pool: Pool, history: History, seed: int) -> Step | None:
         """The next point that was not tested yet."""
-        if self._is_complete(problem, pool, history) and history.measurements:
+        if self.is_complete(problem, pool, history):
             return None
         order = latin_order(pool, problem.space.fractions, self.count or _BLOCK, seed)
         return _first_untested(problem, pool, history, order)
 
-    def _is_complete(self, problem: Problem, pool: Pool, history: History) -> bool:
+    def is_complete(self, problem: Problem, pool: Pool, history: History) -> bool:
+        """Whether what was asked for has run; not before something was measured."""
+        return bool(history.measurements) and self._has_run(problem, pool, history)
+
+    def _has_run(self, problem: Problem, pool: Pool, history: History) -> bool:
         ran = sum(outcome.failed is None for outcome in history.outcomes) + len(history.pending)
         if self.count is not None:
             return ran >= self.count
@@ -107,6 +111,20 @@ class LatinHypercube:
         if problem.budget is not None:
             return history.spent >= self.budget_share * problem.budget and made >= _FEWEST
         return ran >= max(2, math.ceil(self.space_share * pool.lasting * len(problem.space.fractions)))
+
+
+@dataclass(frozen=True)
+class AsLongAs:
+    """Another design, for as long as a Latin hypercube would go on."""
+
+    design: Design
+    hypercube: LatinHypercube
+
+    def next_step(self, problem: Problem, pool: Pool, history: History, seed: int) -> Step | None:
+        """The other design's next trial."""
+        if self.hypercube.is_complete(problem, pool, history):
+            return None
+        return self.design.next_step(problem, pool, history, seed)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ and its value is averaged over answers.
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +25,7 @@ from scipy.linalg import solve_triangular
 
 from trimtuner.arrays import AnyFloats, Booleans, Floats
 from trimtuner.decisions.acquisition import Acquisition
-from trimtuner.decisions.incumbents import FEASIBLE_ENOUGH, trust
+from trimtuner.decisions.incumbents import FEASIBLE_ENOUGH, Trust, trust_in_proportion
 from trimtuner.decisions.outlook import Outlook, draw_contenders, draw_running, quadrature
 from trimtuner.models.posterior import Prediction
 
@@ -40,24 +42,26 @@ class InformationAboutBest(Acquisition):
 
     def score(self, outlook: Outlook) -> Floats:
         """Never below 0: no information is free, but less than none does not exist."""
-        draws = {metric: _Draws.of(outlook, metric, self.samples) for metric in outlook.scene.metrics}
-        points, weights = quadrature(self.roots, len(outlook.scene.quantity_names))
-        limits = _limits(outlook)
-        running = draw_running(outlook, self.samples)
-        before = _entropy_of_best(_best(outlook, {m: d.values[None] for m, d in draws.items()}, limits, running))[0]
-        gain = np.zeros(len(outlook.candidates))
-        chunk = max(1, _CELLS_AT_A_TIME // (self.samples * len(outlook.contenders)))
-        for start in range(0, len(outlook.candidates), chunk):
-            part = slice(start, start + chunk)
-            for point, weight in zip(points, weights, strict=True):
-                deviation = dict(zip(outlook.scene.quantity_names, point.tolist(), strict=True))
-                moved = {
-                    metric: draws[metric].after_answer(part, deviation[outlook.belief.quantity_name(metric)])
-                    for metric in outlook.scene.metrics
-                }
-                # Root by root, for weights that sum to 1 but for rounding would make something of nothing.
-                gain[part] += weight * (before - _entropy_of_best(_best(outlook, moved, limits, running)))
-        return np.asarray(np.maximum(gain, 0.0))
+        best = _SampledBest.of(outlook, self.samples)
+        before = best.entropy
+        return np.asarray(np.maximum(best.expect_after_trial(self.roots, lambda entropy: before - entropy), 0.0))
+
+
+@dataclass(frozen=True)
+class DivergenceFromUniform(Acquisition):
+    """Expected divergence of p_opt at full data from the uniform distribution after the trial, as Eq. 2, 3 and 5 print.
+
+    That is log n less the entropy, n the number of targets: what is known after the trial, and not by the trial.
+    """
+
+    samples: int = 128
+    roots: int = 1
+
+    def score(self, outlook: Outlook) -> Floats:
+        """Between 0, where all targets are equally likely to be the best, and log n, where one is for sure."""
+        most = math.log(len(outlook.belief.targets))
+        best = _SampledBest.of(outlook, self.samples)
+        return best.expect_after_trial(self.roots, lambda entropy: most - entropy)
 
 
 @dataclass(frozen=True)
@@ -66,13 +70,14 @@ class ChanceIncumbentFeasible(Acquisition):
 
     confidence: float = FEASIBLE_ENOUGH
     roots: int = 1
+    trust: Trust = trust_in_proportion
 
     def score(self, outlook: Outlook) -> Floats:
         """For each imagined answer: the new means, the new incumbent, its new probability."""
         belief = outlook.belief
         if not belief.problem.constraints and (belief.running_at_targets == 1.0).all():
             return np.ones(len(outlook.candidates))
-        return _expected_of_incumbent(outlook, self.confidence, self.roots, is_worth_counted=False)
+        return _expect_incumbent(self, outlook, lambda _, feasible: feasible)
 
 
 @dataclass(frozen=True)
@@ -81,16 +86,21 @@ class ConstrainedAccuracyOfIncumbent(Acquisition):
 
     confidence: float = 0.99
     roots: int = 1
+    trust: Trust = trust_in_proportion
 
     def score(self, outlook: Outlook) -> Floats:
         """For each imagined answer: the new means, the new incumbent, its worth and new probability."""
-        return _expected_of_incumbent(outlook, self.confidence, self.roots, is_worth_counted=True)
+        return _expect_incumbent(self, outlook, lambda worth, feasible: feasible * worth)
 
 
-def _expected_of_incumbent(outlook: Outlook, confidence: float, roots: int, *, is_worth_counted: bool) -> Floats:
-    """P(feasible), or worth × P(feasible), of the incumbent after each candidate's answer, averaged over answers."""
+def _expect_incumbent(
+    asked: ChanceIncumbentFeasible | ConstrainedAccuracyOfIncumbent,
+    outlook: Outlook,
+    value: Callable[[Floats, Floats], Floats],
+) -> Floats:
+    """A value of worth and P(feasible) of the incumbent after each candidate's answer, averaged over answers."""
     belief = outlook.belief
-    points, weights = quadrature(roots, len(outlook.scene.quantity_names))
+    points, weights = quadrature(asked.roots, len(outlook.scene.quantity_names))
     total = np.zeros(len(outlook.candidates))
     running, everything = belief.running_at_targets[outlook.contenders], slice(None)
     for point, weight in zip(points, weights, strict=True):
@@ -102,10 +112,52 @@ def _expected_of_incumbent(outlook: Outlook, confidence: float, roots: int, *, i
         feasible = np.broadcast_to(running * belief.chance_of_all(chances), (len(total), len(running)))
         goal = outlook.goal_after(everything, deviation[belief.quantity_name(belief.problem.goal.metric)])
         worth = belief.worth(Prediction(goal.mean, np.zeros_like(goal.mean)))
-        chosen = (worth * trust(feasible, confidence)).argmax(axis=1)  # as the incumbent's rule has it
+        chosen = (worth * asked.trust(feasible, asked.confidence)).argmax(axis=1)  # as the incumbent's rule has it
         each = np.arange(len(total))
-        total += weight * feasible[each, chosen] * (worth[each, chosen] if is_worth_counted else 1.0)
+        total += weight * value(worth[each, chosen], feasible[each, chosen])
     return total
+
+
+@dataclass(frozen=True)
+class _SampledBest:
+    """p_opt by joint samples of the contenders: as it is, and after the answer of each candidate."""
+
+    outlook: Outlook
+    draws: Mapping[str, _Draws]
+    limits: list[tuple[str, bool, np.float32]]
+    running: Booleans | None
+
+    @classmethod
+    def of(cls, outlook: Outlook, samples: int) -> _SampledBest:
+        draws = {metric: _Draws.of(outlook, metric, samples) for metric in outlook.scene.metrics}
+        return cls(outlook, draws, _limits(outlook), draw_running(outlook, samples))
+
+    @property
+    def entropy(self) -> float:
+        """That of p_opt as it is."""
+        return float(self._entropies({metric: draws.values[None] for metric, draws in self.draws.items()})[0])
+
+    def expect_after_trial(self, roots: int, worth: Callable[[Floats], Floats]) -> Floats:
+        """For each candidate the mean, over its answers, of what the entropy of p_opt after them is worth."""
+        outlook = self.outlook
+        points, weights = quadrature(roots, len(outlook.scene.quantity_names))
+        total = np.zeros(len(outlook.candidates))
+        cells = self.draws[outlook.belief.problem.goal.metric].values.size
+        chunk = max(1, _CELLS_AT_A_TIME // cells)
+        for start in range(0, len(outlook.candidates), chunk):
+            part = slice(start, start + chunk)
+            for point, weight in zip(points, weights, strict=True):
+                deviation = dict(zip(outlook.scene.quantity_names, point.tolist(), strict=True))
+                moved = {
+                    metric: draws.after_answer(part, deviation[outlook.belief.quantity_name(metric)])
+                    for metric, draws in self.draws.items()
+                }
+                # Root by root, for weights that sum to 1 but for rounding would make something of nothing.
+                total[part] += weight * worth(self._entropies(moved))
+        return total
+
+    def _entropies(self, values: dict[str, AnyFloats]) -> Floats:
+        return _entropy_of_best(_best(self.outlook, values, self.limits, self.running))
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 from trimtuner.arrays import Floats, Positions
 from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy
 from trimtuner.decisions.belief import CAUTION
+from trimtuner.decisions.entropy import ConstrainedAccuracyOfIncumbent
 from trimtuner.decisions.outlook import Outlook
 
 ScoreOf: TypeAlias = Callable[[Positions], Floats]  # the acquisition at some of the outlook's candidates
@@ -61,7 +62,7 @@ class KeepRandom:
 
     def keep(self, outlook: Outlook, score_of: ScoreOf, generator: np.random.Generator) -> Positions:  # noqa: ARG002
         """The share, drawn without replacement."""
-        return np.sort(generator.permutation(len(outlook.candidates))[: _count(self.share, outlook)])
+        return np.sort(generator.permutation(len(outlook.candidates))[: _count(self.share, len(outlook.candidates))])
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,27 @@ class HighestConstrainedAccuracy:
         """Highest first; ties broken at random, for on a flat belief the first would always win."""
         scores = ConstrainedExpectedAccuracy().score(outlook)
         order = np.lexsort((generator.random(len(scores)), -scores))
-        return np.sort(order[: _count(self.share, outlook)])
+        return np.sort(order[: _count(self.share, len(outlook.candidates))])
+
+
+@dataclass(frozen=True)
+class BestIncumbentToCome:
+    """The share of the *configurations* with the highest CEA of the next incumbent: Γ of the thesis (4.2.2, Eq. 4.5).
+
+    A configuration counts by the fraction at which testing it promises most, and is kept at all of its fractions
+    (Algorithm 5, lines 3 and 4).
+    """
+
+    share: float
+    incumbent: ConstrainedAccuracyOfIncumbent
+
+    def keep(self, outlook: Outlook, score_of: ScoreOf, generator: np.random.Generator) -> Positions:  # noqa: ARG002
+        """Highest first; ties, which are many where a trial would change nothing, broken at random."""
+        configurations, which = np.unique(outlook.candidates.positions, return_inverse=True)
+        promise = np.full(len(configurations), -np.inf)
+        np.maximum.at(promise, which, self.incumbent.score(outlook))
+        order = np.lexsort((generator.random(len(promise)), -promise))
+        return np.nonzero(np.isin(which, order[: _count(self.share, len(configurations))]))[0]
 
 
 @dataclass(frozen=True)
@@ -87,7 +108,7 @@ class SearchByDirect:
         """The candidates that the search looked at, until it has looked at the share."""
         from scipy.optimize import direct
 
-        visited = _Visited(outlook, score_of, _count(self.share, outlook))
+        visited = _Visited(outlook, score_of, _count(self.share, len(outlook.candidates)))
         dimension = visited.box.shape[1]
         with suppress(StopIteration):  # scipy passes on what the callback raises
             direct(
@@ -111,7 +132,7 @@ class SearchByCMAES:
 
     def keep(self, outlook: Outlook, score_of: ScoreOf, generator: np.random.Generator) -> Positions:
         """The candidates that the search looked at, until it has looked at the share."""
-        visited = _Visited(outlook, score_of, _count(self.share, outlook))
+        visited = _Visited(outlook, score_of, _count(self.share, len(outlook.candidates)))
         while not visited.is_full():
             if not _evolve(visited, generator):
                 break
@@ -200,6 +221,6 @@ def _evolve(visited: _Visited, generator: np.random.Generator) -> bool:
     return len(visited.positions) > seen_before
 
 
-def _count(share: float, outlook: Outlook) -> int:
-    exact = round(share * len(outlook.candidates), 9)  # 0.07 × 100 is 7, not a little more
-    return max(1, min(len(outlook.candidates), math.ceil(exact)))
+def _count(share: float, number: int) -> int:
+    exact = round(share * number, 9)  # 0.07 × 100 is 7, not a little more
+    return max(1, min(number, math.ceil(exact)))

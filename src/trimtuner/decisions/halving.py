@@ -26,7 +26,10 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp, softmax
 
 from trimtuner.arrays import Booleans, Floats, Positions
+from trimtuner.decisions.belief import Belief
 from trimtuner.decisions.designs import Step
+from trimtuner.decisions.filters import ScoreOf
+from trimtuner.decisions.outlook import Outlook
 from trimtuner.problem.history import History, Measurement, Trial
 from trimtuner.problem.problem import Problem
 from trimtuner.problem.space import Pool
@@ -100,6 +103,34 @@ class Bohb:
         chances = softmax(good.widened(self.widening).log_at(rows[weighed]))
         drawn = generator.choice(weighed, size=self.candidates, p=chances)
         return int(drawn[np.argmax(good.log_at(rows[drawn]) - bad.log_at(rows[drawn]))])
+
+
+@dataclass(frozen=True)
+class DropUnderperformers:
+    """Hyperband's early dropping for a method with a model: what did badly on less data is not tested on more.
+
+    Of the configurations tested at a fraction one in ``eta`` survives it, ranked as Hyperband ranks a rung; the others
+    are dropped from all larger fractions, until so many are tested there that they are among the best again.
+    """
+
+    eta: float = 3.0
+
+    def keep(self, outlook: Outlook, score_of: ScoreOf, generator: np.random.Generator) -> Positions:  # noqa: ARG002
+        """Candidates that no smaller fraction speaks against; all of them where it speaks against all."""
+        belief, places = outlook.belief, outlook.candidates
+        is_kept = np.ones(len(places), dtype=bool)
+        for fraction in belief.problem.space.fractions:
+            dropped = self._dropped_at(belief, fraction)
+            is_kept &= (places.fractions <= fraction) | ~np.isin(places.positions, dropped)
+        return np.nonzero(is_kept)[0] if is_kept.any() else np.arange(len(places))
+
+    def _dropped_at(self, belief: Belief, fraction: float) -> list[int]:
+        standings = {position: _FAILED for position, failed_at in belief.failed if failed_at == fraction}
+        for m in belief.measurements:
+            if m.fraction == fraction:
+                standings[belief.pool.position(dict(m.configuration))] = _standing(belief.problem, m)
+        ranked = sorted(standings, key=standings.__getitem__, reverse=True)
+        return ranked[_survivors(len(ranked), self.eta) :]
 
 
 _Standing: TypeAlias = tuple[int, float, float]  # larger is better
@@ -295,7 +326,12 @@ class _Bracket:
             if not all(position in ended for position in self._survivors[-1]):
                 return
             ranked = sorted(self._survivors[-1], key=ended.__getitem__, reverse=True)
-            self._survivors.append(ranked[: max(1, math.floor(len(ranked) / self._eta))])
+            self._survivors.append(ranked[: _survivors(len(ranked), self._eta)])
+
+
+def _survivors(count: int, eta: float) -> int:
+    """How many of a rung go on."""
+    return max(1, math.floor(count / eta))
 
 
 @dataclass(frozen=True)

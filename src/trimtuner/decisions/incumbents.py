@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from trimtuner.problem.history import Measurement
 from trimtuner.problem.problem import Problem
 
 FEASIBLE_ENOUGH = 0.9  # P(feasible) from which on a target is fully trusted (TrimTuner)
+_NEXT_TO_NONE = 1e-9
 _BEYOND_DOUBT = 1.645  # deviations: better in 95 % of cases
 _MARGIN = 0.005  # a recommendation changes for more than this share of its worth
 
@@ -42,8 +45,24 @@ class BestPredictedFeasible(Incumbent):
     def choose(self, belief: Belief, previous: int | None = None) -> int:
         """Ties go to the surer one, then to the first."""
         return _steady_best(
-            belief, belief.worth_at_targets * trust(belief.feasible_at_targets, self.confidence), previous
+            belief, belief.worth_at_targets * trust_in_proportion(belief.feasible_at_targets, self.confidence), previous
         )
+
+
+@dataclass(frozen=True)
+class BestSurelyFeasible(Incumbent):
+    """The highest predicted goal among targets whose P(feasible) is at least ``confidence``, and none below it.
+
+    The papers' rule to the letter (TrimTuner, Alg. 1, line 20: 0.9; thesis 4.2: 0.99): every time anew, whatever was
+    measured or recommended before. Of what the papers do not speak, that nothing is so sure, the highest CEA decides.
+    """
+
+    confidence: float
+
+    def choose(self, belief: Belief, previous: int | None = None) -> int:  # noqa: ARG002
+        """Ties go to the surer one, then to the first."""
+        feasible = belief.feasible_at_targets
+        return _first_best(belief.worth_at_targets * trust_if_sure(feasible, self.confidence), feasible)
 
 
 @dataclass(frozen=True)
@@ -133,9 +152,17 @@ def _excess(problem: Problem, measurement: Measurement) -> float:
     return excess
 
 
-def trust(feasible: Floats, confidence: float) -> Floats:
+Trust: TypeAlias = Callable[[Floats, float], Floats]  # what P(feasible) is worth to who wants so much of it
+
+
+def trust_in_proportion(feasible: Floats, confidence: float) -> Floats:
     """1 from the confidence on, and in proportion below it."""
     return np.asarray(np.minimum(feasible / confidence, 1.0))
+
+
+def trust_if_sure(feasible: Floats, confidence: float) -> Floats:
+    """1 from the confidence on, and next to none below it: enough to tell two apart where nothing is sure."""
+    return np.where(feasible >= confidence, 1.0, _NEXT_TO_NONE * feasible)
 
 
 def _steady_best(belief: Belief, scores: Floats, previous: int | None) -> int:

@@ -11,13 +11,23 @@ from trimtuner.arrays import Floats
 from trimtuner.decisions.belief import BILLED_TIME, Belief, ChanceOfRunning, Places, Quantity
 from trimtuner.errors import NoAnswer
 from trimtuner.models.inherited import Heir, Inherited, Legacy, weight_of
-from trimtuner.models.posterior import Logit, LogScale, Mixture, Surrogate, Transform, one_thread, transform_for
+from trimtuner.models.posterior import (
+    KnownNoise,
+    Logit,
+    LogScale,
+    Mixture,
+    Surrogate,
+    Transform,
+    one_thread,
+    transform_for,
+)
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import History, Measurement
 from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.problem.space import Pool, Space
 
 TIME_GROWTH = 0.8  # time ~ fraction^0.8 before any evidence: most jobs have a fixed part, few grow faster than the data
+_OF_TIME = (TIME, COST, BILLED_TIME)
 
 
 class Inheritance:
@@ -56,20 +66,42 @@ class Inheritance:
         return surrogate.fit_likeliest(rows, departures, transform.scale, np.random.default_rng(0))
 
 
+@dataclass(frozen=True)
+class Way:
+    """How a method learns: which model each quantity has, and how it expects the quantity to grow with the data.
+
+    ``quality_growth`` is how much the log odds of a share that should be large (an accuracy) are expected to rise,
+    and the logarithm of a loss to fall, with the logarithm of the data; ``time_growth`` that of time and cost.
+    """
+
+    surrogate: Surrogate
+    time_surrogate: Surrogate | None = None  # None: time and cost are learnt as everything else
+    quality_growth: float = 0.0
+    time_growth: float = TIME_GROWTH
+
+    def surrogate_of(self, name: str) -> Surrogate:
+        """The model of a quantity."""
+        return self.surrogate if self.time_surrogate is None or name not in _OF_TIME else self.time_surrogate
+
+    def usual_growth(self, problem: Problem, name: str, transform: Transform) -> float:
+        """How a quantity grows with the data when nothing is known: a model that has seen one fraction starts there."""
+        if name in _OF_TIME:
+            return self.time_growth
+        if isinstance(transform, Logit):
+            return self.quality_growth
+        is_loss = name == problem.goal.metric and problem.goal.sign < 0
+        return -self.quality_growth if is_loss and isinstance(transform, LogScale) else 0.0
+
+
 def learn(
     problem: Problem,
     pool: Pool,
     history: History,
-    surrogate: Surrogate,
+    way: Way,
     seed: int,
-    quality_growth: float = 0.0,
     earlier: Sequence[Inheritance] = (),
 ) -> Belief:
-    """A model of each quantity the problem speaks of; pending trials are imagined to come out as expected.
-
-    ``quality_growth`` is how much the log odds of a share that should be large (an accuracy) are expected to rise,
-    and the logarithm of a loss to fall, with the logarithm of the data.
-    """
+    """A model of each quantity the problem speaks of; pending trials are imagined to come out as expected."""
     measurements = history.measurements
     if not measurements:
         raise NoAnswer("nothing has been measured yet; run at least one trial and tell its result")
@@ -77,11 +109,12 @@ def learn(
     values = _values_to_model(problem, places, measurements)
     pending = Places.listed(pool, [(trial.config, trial.fraction) for trial in history.pending])
     failures = Places.listed(pool, [(o.trial.config, o.trial.fraction) for o in history.failures])
+    repeated = tuple(one for one in measurements if one.runs > 1)
     knows_money = pool.prices_per_hour is not None or COST in values
     return Belief(
         problem,
         pool,
-        FittedWhenRead(Lesson(problem, places, values, pending, surrogate, seed, quality_growth, tuple(earlier))),
+        FittedWhenRead(Lesson(problem, places, values, pending, way, seed, tuple(earlier), repeated)),
         measurements,
         ChanceOfRunning.from_trials(places.rows, failures.rows),
         frozenset(zip(failures.positions.tolist(), failures.fractions.tolist(), strict=True)),
@@ -90,9 +123,7 @@ def learn(
 
 
 @one_thread
-def expect(
-    problem: Problem, pool: Pool, surrogate: Heir, quality_growth: float, earlier: Sequence[Inheritance]
-) -> Belief | None:
+def expect(problem: Problem, pool: Pool, way: Way, earlier: Sequence[Inheritance]) -> Belief | None:
     """What earlier studies alone let expect, before anything is measured; nothing where they leave a gap."""
     quantities: dict[str, Quantity] = {}
     for name in _names_to_model(problem, pool):
@@ -100,7 +131,10 @@ def expect(
         if not values:
             return None
         transform = _transform_of(problem, name, np.concatenate(values))
-        growth = _usual_growth(problem, name, transform, quality_growth)
+        growth = way.usual_growth(problem, name, transform)
+        surrogate = way.surrogate_of(name)
+        if not isinstance(surrogate, Heir):
+            return None
         said = [one for one in _inherited(earlier, name, transform, growth, surrogate) if one is not None]
         if not said:
             return None
@@ -117,10 +151,10 @@ class Lesson:
     places: Places
     values: Mapping[str, Floats]  # of each quantity, as measured at the places
     pending: Places
-    surrogate: Surrogate
+    way: Way
     seed: int
-    quality_growth: float
     earlier: tuple[Inheritance, ...]
+    repeated: tuple[Measurement, ...] = ()  # those that are the mean of several runs
 
     @one_thread
     def fit(self, name: str) -> Quantity:
@@ -128,20 +162,42 @@ class Lesson:
         transform = _transform_of(self.problem, name, self.values[name])
         # Seeded without the step: a refit must change the belief because of evidence, not by other draws.
         generator = np.random.default_rng([self.seed, list(self.values).index(name)])
-        growth = _usual_growth(self.problem, name, transform, self.quality_growth)
+        growth = self.way.usual_growth(self.problem, name, transform)
+        surrogate = self.way.surrogate_of(name)
         rows, targets = self.places.rows, transform.forward(self.values[name]) - growth * np.log(self.places.fractions)
-        heir = self.surrogate if isinstance(self.surrogate, Heir) else None
+        heir = surrogate if isinstance(surrogate, Heir) else None
         inherited = [] if heir is None else _inherited(self.earlier, name, transform, growth, heir)
         said = [one for one in inherited if one is not None]
+        noise = noise_of_repeats(self.repeated, name, transform)
         posterior = (
-            self.surrogate.fit(rows, targets, transform.scale, generator)
-            if heir is None or not said
-            else heir.fit_on(said, rows, targets, transform.scale, generator)
+            surrogate.fit(rows, targets, transform.scale, generator)
+            if heir is None or not (said or noise)
+            else heir.fit_on(said, rows, targets, transform.scale, generator, noise)
         )
         weights = tuple(0.0 if one is None else weight_of(posterior, one) for one in inherited)
         if len(self.pending):
             posterior = posterior.condition(self.pending.rows, posterior.predict(self.pending.rows).mean)
         return Quantity(transform, posterior, growth, weights)
+
+
+def noise_of_repeats(repeated: Sequence[Measurement], name: str, transform: Transform) -> KnownNoise | None:
+    """How far measurements of a quantity lie from the truth, by the spread of runs that were repeated; None without.
+
+    Pooled over all trials: three runs tell a deviation to within half of it, twenty trials of three to a tenth.
+    """
+    metric = TIME if name in (BILLED_TIME, COST) else name
+    told = [(one.metrics[metric], one.spread[metric], one.runs) for one in repeated if metric in one.spread]
+    if not told:
+        return None
+    values, deviations, runs = (np.array(column, dtype=float) for column in zip(*told, strict=True))
+    step = 1e-4 * np.maximum(np.abs(values), 1e-9)
+    slopes = (transform.forward(values + step) - transform.forward(values - step)) / (2.0 * step)
+    variances, freedom = (slopes * deviations) ** 2, runs - 1.0
+    is_usable = np.isfinite(variances)
+    if not is_usable.any():
+        return None
+    pooled = np.average((variances / runs)[is_usable], weights=freedom[is_usable])
+    return KnownNoise(float(np.sqrt(pooled)), int(freedom[is_usable].sum()))
 
 
 class FittedWhenRead(Mapping[str, Quantity]):
@@ -174,16 +230,6 @@ def _inherited(
     return [one.of(metric, transform, growth, surrogate) for one in earlier]
 
 
-def _usual_growth(problem: Problem, name: str, transform: Transform, quality_growth: float) -> float:
-    """How a quantity grows with the data when nothing is known: a model that has seen one fraction starts there."""
-    if name in (TIME, COST, BILLED_TIME):
-        return TIME_GROWTH
-    if isinstance(transform, Logit):
-        return quality_growth
-    is_loss = name == problem.goal.metric and problem.goal.sign < 0
-    return -quality_growth if is_loss and isinstance(transform, LogScale) else 0.0
-
-
 def _transform_of(problem: Problem, name: str, values: Floats) -> Transform:
     limiting = [constraint for constraint in problem.constraints if constraint.metric == name]
     is_wanted_large = (
@@ -191,7 +237,7 @@ def _transform_of(problem: Problem, name: str, values: Floats) -> Transform:
     )
     return transform_for(
         np.concatenate([values, [constraint.limit for constraint in limiting]]),
-        is_positive=name in (TIME, COST, BILLED_TIME),
+        is_positive=name in _OF_TIME,
         more_is_better=is_wanted_large,
     )
 

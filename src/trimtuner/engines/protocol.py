@@ -1,5 +1,8 @@
 """What every engine does: start a trial's command where it can be found again, tell how it goes, end it for sure.
 
+A command that starts on several machines is one attempt: it ends when the process on the head ends, and fails when any
+of them fails; then the others are ended. The head alone reports. ``supervising.nodes`` says what each is told.
+
 Engines know commands, machines and clocks. They know nothing of goals or money, and never try again by themselves:
 a silent retry is unaccounted money. Only the standard library here: rented machines read this file too.
 """
@@ -9,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from trimtuner.errors import TrimTunerError
 
 if TYPE_CHECKING:
     from trimtuner.engines.checks import Check, Workload
+    from trimtuner.problem.expressions import Value
 
 # Kinds of failure that an engine tells apart. What the metrics are worth is not its business.
 EXIT = "exit"  # the command ended with a code other than 0
@@ -29,13 +33,19 @@ UNAVAILABLE = "unavailable"  # no such machines were to be had, or none that bec
 ENDED_WITHIN_SECONDS = 7.0  # of its limit, a command that ran into it is ended for sure: asked to, then killed
 
 
+# What is known only where a command starts. Each stands in its words between two NULs, which no word can hold itself.
+OF_NODES = ("node_rank", "node_role", "world_size", "master_address", "master_port")
+CHECKPOINT = "checkpoint"
+REPEAT = "repeat"
+
+
 class EngineTrouble(TrimTunerError, RuntimeError):  # noqa: N818  (named by what the caller learns)
     """The engine could not do as asked, and neither input nor job is to blame; put it right and ask again."""
 
 
 @dataclass(frozen=True)
 class Machines:
-    """What to rent for an attempt. The command runs on the first of the workers."""
+    """What to rent for an attempt. The first of the workers is the head: the command runs there, or on all of them."""
 
     vm_type: str
     count: int = 1
@@ -64,11 +74,30 @@ class Launch:
     memory_bytes: int | None = None
     metrics_file: str | None = None  # JSON lines, in the working directory; None: ``::metric`` lines of the output
     machines: Machines | None = None
-    configuration: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # what is tested, and
+    nodes: Literal["head", "all"] = "head"  # of the machines, on which the command starts
+    repeat: int = 1  # which of the runs that the trial is the mean of
+    configuration: Mapping[str, Value] = field(default_factory=dict)  # what is tested, and
     fraction: float = 1.0  # at which share of the data, reporting which smaller ones on the way: for engines that
     snapshots: tuple[float, ...] = ()  # play a job instead of running it
     may_have_run: bool = False  # a driver that is gone may have started it, and not come to write that down
     begun_below: Path | None = None  # where that driver had its folder of the study, which may be of another machine
+
+    @property
+    def node_count(self) -> int:
+        """On how many machines the command starts: ranks go from the head, which is 0, over workers to helpers."""
+        if self.nodes == "head" or self.machines is None:
+            return 1
+        return self.machines.count + len(self.machines.helpers)
+
+    @property
+    def keeps_checkpoint(self) -> bool:
+        """Whether the command asks for a folder that survives: then a retry goes on where the last attempt came to."""
+        return any(later(CHECKPOINT) in word for word in self.command)
+
+
+def later(name: str) -> str:
+    """What stands in a command for something that is known only where it starts."""
+    return f"\0{name}\0"
 
 
 @dataclass(frozen=True)
@@ -95,6 +124,7 @@ class AttemptState:
     reports: tuple[Report, ...]
     bad_lines: tuple[str, ...]  # what looked like a metric and was none, shortened
     end: End | None  # None: still under way
+    waiting: str = ""  # for what, where it is known not to have begun: that is neither time nor cost
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from trimtuner.problem.problem import COST, TIME
 from trimtuner.problem.reports import SHORTEST_SECONDS, with_measured_time
 from trimtuner.problem.space import Space
 from trimtuner.records.codec import decode_trial, encode_trial
+from trimtuner.reporting import plain_number
 from trimtuner.study.study import Study
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recommendation import Recommendation
@@ -212,11 +213,7 @@ def _all_finite(metrics: Metrics) -> bool:
 
 
 def _number_in(result: Mapping[str, object], name: str) -> float:
-    """A plain number: what is reported may be one of numpy's."""
-    value = result[name]
-    try:
-        if isinstance(value, str | bytes | bool):
-            raise TypeError
-        return float(value)  # type: ignore[arg-type]  # the question is whether it is one
-    except (TypeError, ValueError):
-        raise InputError(f"a trial reports {name}={value!r}, which is no number") from None
+    number = plain_number(result[name])
+    if number is None:
+        raise InputError(f"a trial reports {name}={result[name]!r}, which is no number")
+    return number

@@ -50,6 +50,15 @@ def _errors(job: Job, cheapest_usd: float | None) -> Iterator[str]:
             f"not even the cheapest trial fits the budget: it reserves {cheapest_usd:.4g} USD (timeout at its price), "
             f"and there are {money:g}; raise budget.money or lower run.timeout"
         )
+    cloud, seconds = job.space.cloud, job.budget.seconds
+    if cloud is not None and cloud.is_free and seconds is not None:
+        least = min(one.vm_count for one in cloud.clusters) + len(cloud.helpers)
+        wanted = least * (job.run.timeout + job.engine.settings.ended_within_seconds)
+        if wanted > seconds:
+            yield (
+                f"not even the smallest trial fits the budget: it reserves {wanted / 3600:.4g} machine-hours (timeout "
+                f"on each machine), and there are {seconds / 3600:.4g}; raise budget.time or lower run.timeout"
+            )
     if not os.path.isdir(job.run.working_directory):  # unlike Path.is_dir, also for a name that is too long
         yield f"run.working_directory: there is no folder {job.run.working_directory}"
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from trimtuner.errors import nearest
@@ -30,11 +30,15 @@ from trimtuner.problem.catalog import (
     provider_named,
     vms_of,
 )
-from trimtuner.problem.cloud import Cloud
+from trimtuner.problem.cloud import OF_WORKERS_TYPE, Cloud
 from trimtuner.problem.vms import MARKETS, VM, Market, Spot
 
 PRICE = kinds.number("a price in USD per hour", above=LEAST_AMOUNT, most=MOST_PRICE)
 
+_OWN_PRICE = Kind(
+    lambda field: 0.0 if field.value == 0 and not isinstance(field.value, bool) else PRICE.read(field),
+    {"anyOf": [{"const": 0}, PRICE.schema]},
+)
 _CATALOGS = (BUILT_IN, *DEFAULT_REGIONS)
 _MOST_COUNTS = 1000
 _MOST_CLUSTERS = 50_000
@@ -63,7 +67,11 @@ class VmKeys:
         examples=[4],
     )
     price_per_hour: float = required(
-        PRICE, "What an hour costs on demand, in USD.", write="price_per_hour: 0.0464 (USD)", examples=[0.0464]
+        _OWN_PRICE,
+        "What an hour costs on demand, in USD; 0 for machines that are not paid for with money, as on many clusters "
+        "(then for all of them, and `budget: {time: …}` is a hard cap on their hours).",
+        write="price_per_hour: 0.0464 (USD)",
+        examples=[0.0464],
     )
     gpus: int = key(kinds.whole_number("a whole number", 0, MOST_OF_A_KIND), "How many GPUs it has.", default=0)
     spot_price_per_hour: float | None = optional(PRICE, "What an hour costs on spot, in USD.", examples=[0.0162])
@@ -226,9 +234,9 @@ class CloudKeys:
     helpers: tuple[str, ...] = key(
         kinds.one_or_more(_TYPE, _TYPES, empty="the list is empty"),
         "Machines that are rented beside the workers for every trial, on demand, and are part of its price; one or a "
-        "list. A type may be named more than once.",
+        "list. A type may be named more than once; `vm_type` is one more of the type that the workers have.",
         default=(),
-        examples=[["t2.2xlarge"]],
+        examples=[["t2.2xlarge"], ["vm_type"]],
     )
 
 
@@ -241,8 +249,8 @@ def _cloud(field: Field) -> Cloud:
         _check_sources(section, found)
     known = {name: found.spot.filled_into(vm) for name, vm in {**_of_catalog(section, found), **found.vms}.items()}
     with field.faults.all_or_none():
-        for name in ("vm_type", "helpers"):
-            _check_known(section, name, known)
+        _check_known(section, "vm_type", known)
+        _check_known(section, "helpers", (*known, OF_WORKERS_TYPE))
     types = tuple(known) if found.vm_type is None else found.vm_type
     _check_size(field, len(types) * len(found.vm_count.values) * len(found.market))
     _check_spot(section, found.market, {name: known[name] for name in types})
@@ -287,7 +295,7 @@ def _listings(field: Field, name: str) -> tuple[Listing, ...]:
         return listings_of_file(path)
 
 
-def _check_known(section: Field, key: str, known: Mapping[str, VM]) -> None:
+def _check_known(section: Field, key: str, known: Collection[str]) -> None:
     for item in section.field(key).one_or_more(_TYPES) if key in section else ():
         name = item.text("the name of a VM type")
         if name not in known:
@@ -319,14 +327,19 @@ def _rule_of_provider(provider: str) -> Schema:
     words = [word for word in _CATALOGS if provider_named(word) == provider]
     regions = sorted({listing.quote.region for listing in built_in_listings(provider)})
     known: Schema = {"$ref": f"#/$defs/{provider}_vm_type"}
-    types: Schema = {"anyOf": [known, {"type": "array", "items": known}]}
+    helper: Schema = {"anyOf": [known, {"const": OF_WORKERS_TYPE}]}
+    types, helpers = _one_or_more(known), _one_or_more(helper)
     return kinds.where(
         _built_in(*words),
         {
             "properties": {"region": {"enum": [*regions]}},
-            **kinds.where(kinds.has("vms"), {}, {"properties": {"vm_type": types, "helpers": types}}),
+            **kinds.where(kinds.has("vms"), {}, {"properties": {"vm_type": types, "helpers": helpers}}),
         },
     )
+
+
+def _one_or_more(known: Schema) -> Schema:
+    return {"anyOf": [known, {"type": "array", "items": known}]}
 
 
 def rules_of_catalogs() -> Schema:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from trimtuner.errors import InputError, nearest
-from trimtuner.problem.expressions import Value
 
 _TOKENS = re.compile(r"(?P<literal>\{\{|\}\}|[^{}]+)|\{(?P<name>[^{}]*)\}|(?P<stray>[{}])")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -52,13 +51,6 @@ class Word:
         if not self.names <= values.keys():
             return None
         return "".join(text + ("" if name is None else values[name]) for text, name in self.pieces)
-
-
-def written(value: Value) -> str:
-    """A value as a word: numbers so that they read back as the same number, booleans as true and false."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value if isinstance(value, str) else repr(value)
 
 
 def _checked_name(name: str) -> str:

@@ -10,6 +10,7 @@ from trimtuner.engines.local.settings import LocalSettings
 from trimtuner.engines.protocol import Settings
 from trimtuner.engines.ray.settings import RaySettings
 from trimtuner.engines.replay.settings import ReplaySettings
+from trimtuner.engines.slurm.settings import SlurmSettings
 from trimtuner.keys.kinds import Json
 
 
@@ -34,6 +35,7 @@ ENGINES: Mapping[str, KnownEngine] = {
         {"region": "eu-west-1", "security_groups": ["sg-0abc1234"], "parallel": 8},
         ("boto3", "asyncssh"),
     ),
+    "slurm": KnownEngine("a Slurm cluster", SlurmSettings, {"partition": "main", "parallel": 8}),
     "replay": KnownEngine(
         "a rehearsal from a table of measurements", ReplaySettings, {"table": "digits"}, runs_commands=False
     ),

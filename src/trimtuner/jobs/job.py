@@ -59,10 +59,15 @@ class JobKeys:
     goal: Goal | None = optional(
         GOAL,
         "What you want. `cost` (USD) and `time` (seconds) are measured by trimtuner; every other metric is what your "
-        "command reports. Both keys together ask for the trade-off between the two: the best of one for every value of "
-        "the other.",
+        "command reports. Two metrics ask for the trade-off between them: the best of one for every value of the "
+        "other.",
         write="goal: {maximize: accuracy}",
-        examples=[{"maximize": "accuracy"}, {"minimize": COST}, {"maximize": "accuracy", "minimize": COST}],
+        examples=[
+            {"maximize": "accuracy"},
+            {"minimize": COST},
+            {"maximize": "accuracy", "minimize": COST},
+            {"minimize": ["loss", COST]},
+        ],
     )
     constraints: tuple[Constraint, ...] = key(
         CONSTRAINTS,
@@ -196,11 +201,10 @@ class Job:
 
 def problem_of(job: Job) -> Problem:
     """The problem that the job states; its budget is the money."""
-    is_maximized = job.goal.direction == "maximize"
     return Problem.of(
         job.space,
-        maximize=job.goal.metric if is_maximized else None,
-        minimize=job.goal.against if is_maximized else job.goal.metric,
+        maximize=job.goal.maximized,
+        minimize=job.goal.minimized,
         constraints=[constraint.text for constraint in job.constraints],
         budget=job.budget.money,
     )

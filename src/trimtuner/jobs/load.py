@@ -12,9 +12,10 @@ from trimtuner.jobs.space_section import Offer, offer_of
 from trimtuner.jobs.tree import tree_of
 from trimtuner.keys.declared import keys_of, read_keys
 from trimtuner.keys.faults import Fault, Faults, JobFileError, one_printable_line
-from trimtuner.keys.fields import ROOT, Field
+from trimtuner.keys.fields import ROOT, Field, MappingNode, Node
 
 LARGEST_FILE = 2**20  # bytes
+_SWEEP = {"method", "metric", "parameters"}  # of W&B's sweeps
 _RECORD = b"SQLite format 3\0"  # how a record begins
 
 
@@ -59,6 +60,7 @@ def _job(text: str, faults: Faults, path: Path) -> Job | None:
     if node is None:
         raise Fault(1, "the job file is empty; 'trimtuner init' writes one to start from")
     known = tuple(keys_of(JobKeys))
+    _refuse_sweep(node)
     root = Field(node, ROOT, node.line, faults).section(known, "a mapping of keys such as 'name: mnist'")
     found = read_keys(root, JobKeys)
     offer = Offer()
@@ -84,6 +86,19 @@ def _job(text: str, faults: Faults, path: Path) -> Job | None:
     )
     _check_together(root, job)
     return job
+
+
+def _refuse_sweep(node: Node) -> None:
+    """Say at once that a file is somebody else's, instead of one fault for each of its keys."""
+    keys = set(node.entries) if isinstance(node, MappingNode) else set()
+    if "goal" not in keys and keys >= _SWEEP:
+        raise Fault(
+            node.line,
+            "this is a sweep of W&B; 'trimtuner init job.yaml' writes a job file to start from, which takes its "
+            "'parameters' with 'values', 'value', 'min' and 'max' as they are (for 'distribution: log_uniform_values' "
+            "write 'scale: log'); 'metric' becomes 'goal: {maximize: accuracy}', 'program' becomes 'run: {command: "
+            "[python, train.py, ...]}', and 'run_cap' becomes 'budget: {trials: 60}'",
+        )
 
 
 def _homes() -> dict[str, tuple[str, ...]]:

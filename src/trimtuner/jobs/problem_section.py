@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from trimtuner.errors import InputError
 from trimtuner.keys.declared import key, optional, section
 from trimtuner.keys.fields import Field, shortened
-from trimtuner.keys.kinds import Kind, Schema, like, list_of, made, text, whole_number
+from trimtuner.keys.kinds import Kind, Schema, like, list_of, made, one_or_more, text, whole_number
 from trimtuner.keys.quantities import CONSTRAINT, DURATION, MONEY
 from trimtuner.problem.problem import COST, TIME, Constraint, goal_of
 
@@ -36,11 +36,18 @@ class GoalKeys:
     maximize: str | None = optional(
         _metric(COST, TIME), "The metric to make as large as the constraints allow.", examples=["accuracy"]
     )
-    minimize: str | None = optional(
-        _metric(),
+    minimize: tuple[str, ...] | None = optional(
+        one_or_more(
+            _metric(),
+            "the name of a metric, or a list of two such as [loss, cost]",
+            most=2,
+            empty="it is empty; name a metric, or two such as [loss, cost]",
+            again="{!r} against itself is no trade; [loss, cost] asks for the least loss at every cost",
+        ),
         "The metric to make as small as the constraints allow. With `cost` or `time`, and a constraint on how good the "
-        "result must be, the share of the data is chosen too.",
-        examples=[COST, TIME, "loss"],
+        "result must be, the share of the data is chosen too. A list of two, such as `[loss, cost]`, asks for the "
+        "least loss at every cost; `cost` or `time` is what is paid, of two others the last.",
+        examples=[COST, TIME, "loss", ["loss", COST]],
     )
 
 
@@ -67,7 +74,8 @@ class Budget:
     seconds: float | None = key(
         DURATION,
         "How long trials may take, one after the other and over all runs of the study: when ended ones took so long in "
-        "all, no more are started. With its unit.",
+        "all, no more are started. With its unit. Where machines have the price 0, it is a hard cap on their hours: a "
+        "trial starts only if its time-out on each of its machines still fits.",
         name="time",
         default=None,
         examples=["12h", "90min"],

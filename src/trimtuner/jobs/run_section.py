@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias
 
+from trimtuner.engines.protocol import CHECKPOINT, OF_NODES, REPEAT, later
 from trimtuner.errors import InputError
-from trimtuner.jobs.commands import Word, written
+from trimtuner.jobs.commands import Word
 from trimtuner.jobs.space_section import RUN_PLACEHOLDERS, Offer
 from trimtuner.keys import kinds
 from trimtuner.keys.declared import key, optional, required, section
@@ -21,6 +22,7 @@ from trimtuner.keys.kinds import Kind
 from trimtuner.keys.quantities import DURATION, MEMORY
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Value
+from trimtuner.problem.values import written
 
 Memory: TypeAlias = int | Literal["vm"]  # bytes, or that of the VM type
 
@@ -28,6 +30,7 @@ _DEFAULT_TIMEOUT_SECONDS = 3600.0  # what is reserved for a trial must end somew
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _SECRET_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,127}")  # in capitals, so that few secrets pass for a name
 _OUR_PREFIX = "TRIMTUNER_"
+_NODES: tuple[Literal["head", "all"], ...] = ("head", "all")
 _COUNT = kinds.whole_number("a count", 0, 20)
 _COMMAND = "a list of words such as [python, train.py, '--lr={learning_rate}']"
 
@@ -160,9 +163,17 @@ class TrialCommand:
         Kind(_command, _WORDS.schema),
         "The program and its words, as a list; no shell reads it. Braces hold what was chosen: any parameter, "
         "`{fraction}`, `{trial}`, `{snapshots}`, and with a cloud `{vm_type}`, `{vm_count}`, `{market}`, `{vcpus}`, "
-        "`{memory_gib}` and `{gpus}`. Write `{{` and `}}` for braces themselves.",
+        "`{memory_gib}` and `{gpus}`; `{repeat}` counts the runs of a trial from 1, `{checkpoint}` is a folder that a "
+        "retry gets back, and with `nodes: all` there are `{node_rank}`, `{node_role}`, `{world_size}`, "
+        "`{master_address}` and `{master_port}`. Write `{{` and `}}` for braces themselves.",
         write=f"command: {_COMMAND}",
         examples=[["python", "train.py", "--lr={learning_rate}", "--fraction={fraction}"]],
+    )
+    nodes: Literal["head", "all"] = key(
+        kinds.one_of(_NODES),
+        "On which machines of a trial the command starts: on the `head`, which is the first worker, or on `all`, "
+        "helpers too. Then the trial ends when the process on the head does, and fails when one of them fails.",
+        default="head",
     )
     working_directory: Path = key(
         Kind(lambda field: field.folder / field.text("the path of a folder"), kinds.TEXT, str),
@@ -201,6 +212,13 @@ class TrialCommand:
         default={"preempted": Retries.preempted},
         examples=[{"preempted": 5, "oom": 1}],
     )
+    repeats: int = key(
+        kinds.whole_number("a count of runs", 1, 100),
+        "How many runs a trial is the mean of. Their spread is recorded and taken for the noise of a measurement; all "
+        "of them are charged. A run that fails fails the trial.",
+        default=1,
+        examples=[3],
+    )
     metrics_file: str | None = key(  # in the working directory; may hold {trial}; None: ``::metric`` lines
         kinds.word_or("stdout", None, _METRICS_FILE),
         "Where the command reports: `stdout`, or a file.",
@@ -215,7 +233,8 @@ class TrialCommand:
     ) -> tuple[str, ...]:
         """The words to run. A word with a placeholder that has no value (an inactive parameter) is left out."""
         values = {**self.machine_facts.get(str(config.get("vm_type")), {}), **config}
-        texts = {name: written(value) for name, value in values.items()}
+        texts = {name: later(name) for name in (*OF_NODES, CHECKPOINT, REPEAT)}
+        texts |= {name: written(value) for name, value in values.items()}  # a parameter may have the name of another
         texts |= {"fraction": written(fraction), "trial": written(trial)}
         if snapshots:
             texts["snapshots"] = ",".join(written(share) for share in snapshots)
@@ -246,7 +265,8 @@ def check_run(found: Field, run: TrialCommand | None, offer: Offer) -> None:
     secrets = () if run is None else run.secrets
     if "command" in found and isinstance(found.field("command").node, ListNode):
         with found.faults.collecting(found.line_of("command")):
-            _check_words(found.field("command").items(_COMMAND), offer, secrets)
+            of_nodes = OF_NODES if run is None or run.nodes == "all" else ()
+            _check_words(found.field("command").items(_COMMAND), offer, secrets, (*of_nodes, CHECKPOINT, REPEAT))
     for name in () if run is None else sorted(run.environment.keys() & set(secrets)):
         line = found.field("environment").line_of(name)
         found.faults.add(line, f"{name} is among the secrets; leave it out here, so that its value stands in no file")
@@ -255,7 +275,7 @@ def check_run(found: Field, run: TrialCommand | None, offer: Offer) -> None:
         found.field("memory").note(told)
 
 
-def _check_words(items: Sequence[Field], offer: Offer, secrets: Sequence[str]) -> None:
+def _check_words(items: Sequence[Field], offer: Offer, secrets: Sequence[str], later_known: Sequence[str]) -> None:
     for position, item in enumerate(items):
         if not isinstance(item.node, ScalarNode):
             continue
@@ -264,7 +284,10 @@ def _check_words(items: Sequence[Field], offer: Offer, secrets: Sequence[str]) -
             for name in sorted(word.names & set(secrets)):
                 raise InputError(f"{name} is a secret: the job finds it in its environment, never in its command")
             if offer.names is not None:
-                word.require_names((*offer.names, *RUN_PLACEHOLDERS))
+                known = {*offer.names, *RUN_PLACEHOLDERS, *later_known}
+                for name in sorted(word.names & set(OF_NODES) - known):
+                    raise InputError(f"{{{name}}} is of a command that starts on every machine; write 'nodes: all'")
+                word.require_names(known)
             if position == 0 and (word.names or not item.node.text.strip()):
                 raise InputError("the first word is the program to run; it is never empty and takes no placeholder")
 

@@ -45,6 +45,10 @@ _OPTIONS: Mapping[str, tuple[str, Schema]] = {
         "The search ends when no trial promises to improve the best measured by this share; 0 never ends it.",
         {"minimum": 0},
     ),
+    "literal": ("The method as its paper prints it, without what we changed.", {}),
+    "overhead": ("Seconds that deciding on a trial takes, counted as if the trial took them.", {"minimum": 0}),
+    "scale": ("How the models read the share of the data: on a `log` scale, or a `linear` one.", {}),
+    "dropping": ("Whether what does badly on little data is dropped early, as Hyperband does.", {}),
     "eta": ("Of so many configurations, one goes on to more data.", {"exclusiveMinimum": 1}),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,8 +19,9 @@ from trimtuner.keys.quantities import SHARE
 from trimtuner.problem.axes import Configuration
 from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Expression, Value
-from trimtuner.problem.parameters import Choice, Float, Int, Parameter, Scale
+from trimtuner.problem.parameters import Choice, Float, Int, NoDefault, Parameter, Scale
 from trimtuner.problem.space import Space
+from trimtuner.problem.values import told_apart
 
 RUN_PLACEHOLDERS = ("fraction", "trial", "snapshots")
 MACHINE_PLACEHOLDERS = ("vm_type", "vm_count", "market", "vcpus", "memory_gib", "gpus")
@@ -30,10 +31,10 @@ _FREE_NAME: Schema = {**kinds.like(_NAME), "not": {"enum": [*RUN_PLACEHOLDERS]}}
 _SCALES: tuple[Scale, ...] = ("linear", "log", "log2")
 _TYPES: tuple[Literal["int", "float"], ...] = ("int", "float")
 _FORMS: Mapping[str, tuple[str, ...]] = {
-    "values": ("values", "scale", "when"),
-    "value": ("value", "when"),
-    "min": ("min", "max", "scale", "type", "when"),
-    "max": ("min", "max", "scale", "type", "when"),
+    "values": ("values", "scale", "when", "default"),
+    "value": ("value", "when", "default"),
+    "min": ("min", "max", "scale", "type", "when", "default"),
+    "max": ("min", "max", "scale", "type", "when", "default"),
 }
 _EXAMPLE = "a mapping such as {values: [16, 256]}, {min: 0.0, max: 0.9} or {value: 3}"
 _PRICE = "price_per_hour"
@@ -80,7 +81,7 @@ def _check_name(name: str, reserved: Sequence[str] = RUN_PLACEHOLDERS) -> None:
 # Parameters
 
 
-_VALUES = kinds.list_of(kinds.SCALAR, "a list such as [16, 256]")
+_VALUES = kinds.list_of(kinds.VALUE, "a list such as [16, 256]")
 _BOUND = Kind(lambda field: kinds.finite_number(field, "a number"), {"type": "number"})
 
 
@@ -90,8 +91,9 @@ class ParameterKeys:
 
     values: tuple[Value, ...] | None = optional(
         Kind(_VALUES.read, {**_VALUES.schema, "minItems": 1, "uniqueItems": True}),
-        "The values to choose from: numbers, texts or true and false, each once.",
-        examples=[[16, 64, 256], ["sgd", "adam"]],
+        "The values to choose from: numbers, texts, true and false, `null` or lists of these, each once. A command "
+        "finds a list as JSON has it, `[64, 64]`, and nothing as `null`.",
+        examples=[[16, 64, 256], ["sgd", "adam"], [None, 4, 16], [[32], [64, 64]]],
     )
     value: Value | None = optional(kinds.SCALAR, "The one value of a constant, for use in the command.", examples=[3])
     min: float | None = optional(_BOUND, "The least of a range.", examples=[16, 0.0])
@@ -111,6 +113,13 @@ class ParameterKeys:
         "The parameter counts only where this holds: a condition on machines and on parameters above it. Where it does "
         "not, words of the command that name the parameter are left out.",
         examples=["optimizer == 'sgd'"],
+    )
+    default: Value | NoDefault = key(
+        kinds.VALUE,
+        "For a parameter that is added to a study which has begun: the value that all its trials had so far. What they "
+        "measured then counts.",
+        default=NoDefault.GIVEN,
+        examples=[16],
     )
 
 
@@ -137,11 +146,11 @@ def _parameter(field: Field) -> Parameter:
     if found.when is not None:
         with section.field("when").blamed():
             Expression(found.when)
-    with section.field(form).blamed():
+    with section.field("default" if "default" in section else form).blamed():
         if found.value is not None:
-            return Choice([found.value], when=found.when)
+            return Choice([found.value], when=found.when, default=found.default)
         if found.values is not None:
-            return Choice(found.values, found.scale if "scale" in section else None, found.when)
+            return Choice(found.values, found.scale if "scale" in section else None, found.when, found.default)
         return _range(section, found)
 
 
@@ -153,10 +162,10 @@ def _range(section: Field, found: ParameterKeys) -> Parameter:
     if found.type is None and isinstance(low, int) and isinstance(high, int):
         raise section.field("min").fault("min and max are whole numbers; say which are meant, type: int or type: float")
     if found.type != "int":
-        return Float(low, high, found.scale, found.when)
+        return Float(low, high, found.scale, found.when, found.default)
     if not isinstance(low, int) or not isinstance(high, int):
         raise section.field("type").fault("an int needs a min and a max without a point")
-    return Int(low, high, found.scale, found.when)
+    return Int(low, high, found.scale, found.when, found.default)
 
 
 _NAMED_PARAMETERS = kinds.mapping_of(
@@ -196,7 +205,7 @@ def _listed(item: Field) -> Listed:
     for name, one in section:
         if name not in keys_of(Listed):
             _check_name(name)
-            listed.values[name] = one.scalar()
+            listed.values[name] = kinds.VALUE.read(one)
     if not listed.values:
         raise item.fault("it chooses nothing; write at least one parameter")
     return listed
@@ -210,7 +219,7 @@ CONFIGS = kinds.list_of(
                 keys_of(Listed), {"minProperties": 1, **kinds.where(kinds.has(*keys_of(Listed)), {"minProperties": 2})}
             ),
             "propertyNames": _FREE_NAME,
-            "additionalProperties": kinds.SCALAR.schema,
+            "additionalProperties": kinds.VALUE.schema,
         },
     ),
     "a list of configurations such as {learning_rate: 0.1, price_per_hour: 0.05}",
@@ -306,9 +315,9 @@ def _enumerated(field: Field, data: Data, configs: Sequence[Listed]) -> Offer:
 
 
 def _refuse_repeats(items: Sequence[Field], configs: Sequence[Listed]) -> None:
-    seen: dict[frozenset[tuple[str, Value, bool]], int] = {}
+    seen: dict[frozenset[tuple[str, Hashable]], int] = {}
     for position, config in enumerate(configs):
-        same = frozenset((name, value, isinstance(value, bool)) for name, value in config.values.items())
+        same = frozenset((name, told_apart(value)) for name, value in config.values.items())
         first = seen.setdefault(same, position)
         if first != position:
             raise items[position].fault(f"the same configuration as item {first + 1}; remove one")

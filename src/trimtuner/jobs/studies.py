@@ -11,16 +11,19 @@ from typing import cast
 from trimtuner.decisions.stopping import AfterTime, AfterTrials, Stop
 from trimtuner.engines.protocol import Engine, Launch, Machines, Report
 from trimtuner.engines.supervising.files import REPORTS, Folder, folder_at, log_of, open_regular, read_regular
+from trimtuner.engines.supervising.nodes import as_written
 from trimtuner.errors import InputError
 from trimtuner.jobs.differing import description_of, note, refusal, require_judgeable, ways_on
 from trimtuner.jobs.job import Job, problem_of
 from trimtuner.jobs.learning import earlier_of
 from trimtuner.jobs.load import load_job
 from trimtuner.problem.expressions import Value
-from trimtuner.problem.history import Trial
+from trimtuner.problem.history import History, Trial
 from trimtuner.problem.problem import Problem
+from trimtuner.problem.values import number_in
 from trimtuner.problem.vms import Market
 from trimtuner.records import DefinitionDiffers, RecordsView, StudyView
+from trimtuner.records.facts import TimeCap
 from trimtuner.records.sqlite_files import refuse_lost
 from trimtuner.state import Limits, StudyState
 from trimtuner.study.description import Description
@@ -70,11 +73,21 @@ class JobStudy:
             recipe = recipe.stopping_also(rule)
         return recipe
 
+    @property
+    def time_cap(self) -> TimeCap | None:
+        """A hard cap on the time of machines, where they are paid for in time and not in money."""
+        cloud, seconds, worst = self.job.space.cloud, self.job.budget.seconds, self.problem.trial_limit
+        if cloud is None or not cloud.is_free or seconds is None or worst is None:
+            return None
+        return TimeCap(seconds, worst, cloud.machines_in)
+
     def open_to_run(self) -> tuple[Study, Recorded]:
         """The study, made if need be, to be changed."""
         self.recipe.check(self.problem)
         try:
-            memory = Recorded(self.job.storage, self.job.name, self.description, lambda: earlier_of(self.job))
+            memory = Recorded(
+                self.job.storage, self.job.name, self.description, lambda: earlier_of(self.job), self.time_cap
+            )
         except DefinitionDiffers as error:
             raise InputError(f"{refusal(self.job, error.differences)}\n{ways_on(self.job)}") from None
         recipe = self.recipe.learning_from(memory.record.earlier(), self.job.space)
@@ -88,7 +101,7 @@ class JobStudy:
             raise InputError(f"there is no record {self.job.storage} yet; start the study with: {start}")
         view = RecordsView(self.job.storage).open(self.job.name)
         memory = InMemory()
-        memory.replace(view.history())
+        memory.replace(self._history_in(view))
         recipe = self.recipe.learning_from(view.earlier(), self.job.space)
         return Study.of(self.description, recipe, memory, self.job.name), view
 
@@ -109,7 +122,7 @@ class JobStudy:
     def state(self) -> StudyState:
         """The study as it stands now; what was read before is not read again."""
         study, view = self._opened
-        study.history = view.history()
+        study.history = self._history_in(view)
         return self.state_of(study, view)
 
     def judged_state(self) -> StudyState:
@@ -123,7 +136,7 @@ class JobStudy:
         differing = self._differences_from(view)
 
         def command_of(config: Mapping[str, Value], fraction: float) -> tuple[str, ...]:
-            return job.run.command_for(config, fraction, history.next_number)
+            return as_written(job.run.command_for(config, fraction, history.next_number))
 
         return replace(
             study.state_in(view),
@@ -139,6 +152,11 @@ class JobStudy:
 
     def _differences_from(self, view: StudyView) -> tuple[str, ...]:
         return self.description.differences_from(view.definition)
+
+    def _history_in(self, view: StudyView) -> History:
+        """What the record tells, in words of the job file where that adds to the space and was not run yet."""
+        found, history = self.description.compared_with(view.definition), view.history()
+        return history.with_configurations(found.complete) if found.additions else history
 
     def runs(self) -> int:
         """How many processes run it now."""
@@ -179,6 +197,7 @@ class JobStudy:
             self.launch,
             parallel=self.job.engine.parallel,
             retries=self.job.run.retries,
+            repeats=self.job.run.repeats,
             listener=listener,
         )
 
@@ -199,6 +218,7 @@ class JobStudy:
             memory_bytes=self.job.memory_bytes_for(trial.config),
             metrics_file=run.metrics_file_for(trial.number),
             machines=self._machines(trial.config),
+            nodes=run.nodes,
             configuration=trial.config,
             fraction=trial.fraction,
             snapshots=trial.snapshots,
@@ -211,19 +231,19 @@ class JobStudy:
         market: Market = "spot" if config.get("market", cloud.markets[0]) == "spot" else "on_demand"
         return Machines(
             vm_type=str(config["vm_type"]),
-            count=int(config["vm_count"]),
+            count=int(number_in(config["vm_count"])),
             market=market,
             vcpus=vm.vcpus,
             memory_gib=vm.memory_gib,
             gpus=vm.gpus,
-            helpers=cloud.helpers,
+            helpers=cloud.helpers_of(str(config["vm_type"])),
             price_per_hour=vm.price_on(market),
         )
 
     def _vcpus(self, config: Mapping[str, Value]) -> int | None:
-        """All the workers' vCPUs, so that the size of a cluster matters on one machine too."""
+        """Of the machines that one command has: all the workers', so that their number matters on one machine too."""
         vm = self.job.vm_of(config)
-        count = config.get("vm_count", 1)
+        count = 1 if self.job.run.nodes == "all" else config.get("vm_count", 1)
         return None if vm is None else vm.vcpus * (int(count) if isinstance(count, int) else 1)
 
 

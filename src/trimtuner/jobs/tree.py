@@ -26,7 +26,7 @@ from ruamel.yaml.events import (
 
 from trimtuner.keys.faults import Fault, Faults
 from trimtuner.keys.fields import ListNode, MappingNode, Node, ScalarNode
-from trimtuner.problem.expressions import Value
+from trimtuner.problem.expressions import Scalar
 
 _DEEPEST = 20  # levels; a job file needs six
 _MOST_NODES = 50_000  # after aliases are written out
@@ -71,7 +71,7 @@ def tree_of(text: str, faults: Faults) -> Node | None:
     return _Builder(_events(lines), faults).document()
 
 
-def plain_scalar(text: str) -> Value | None:
+def plain_scalar(text: str) -> Scalar:
     """What the core schema of YAML 1.2 takes a bare word for: ``no`` is a text, ``1e-3`` a number."""
     if _NULL.fullmatch(text):
         return None

@@ -15,7 +15,7 @@ from trimtuner.jobs.checks import errors_of, warnings_of
 from trimtuner.jobs.differing import differences_from_record, refusal, ways_on
 from trimtuner.jobs.job import Job
 from trimtuner.keys.faults import one_printable_line
-from trimtuner.keys.kinds import Json
+from trimtuner.keys.kinds import Json, as_json
 from trimtuner.keys.quantities import duration_text
 from trimtuner.problem.space import Space
 
@@ -47,6 +47,8 @@ class WorstCase:
 def prices_per_hour(space: Space) -> Floats | None:
     """USD per hour of every choice of machines, where known."""
     if space.cloud is not None:
+        if space.cloud.is_free:
+            return None
         return np.array([space.cloud.price_per_hour(cluster) for cluster in space.cloud.clusters])
     return space.pool().prices_per_hour if space.has_prices else None
 
@@ -100,7 +102,7 @@ def validation(job: Job, environment: Mapping[str, str] | None = None) -> dict[s
         "worst_case": None if worst is None else {"cheapest_usd": worst.cheapest, "dearest_usd": worst.dearest},
         "timeout_seconds": job.run.timeout,
         "budget": _budget(job, worst),
-        "search": {"method": job.search.method, "options": {**job.search.options}, "seed": job.search.seed},
+        "search": {"method": job.search.method, "options": as_json(job.search.options), "seed": job.search.seed},
         "engine": {"type": job.engine.type, "parallel": job.engine.parallel},
         "command": [*job.run.command],
         "working_directory": str(job.run.working_directory),
@@ -172,6 +174,8 @@ def _space_text(space: Space) -> str:
 
 def _price_text(space: Space) -> str:
     prices = prices_per_hour(space)
+    if space.cloud is not None and space.cloud.is_free:
+        return "none; machines are paid for in hours"
     return "none known" if prices is None else f"{prices.min():.4g} to {prices.max():.4g} USD per hour"
 
 
@@ -191,7 +195,9 @@ def _budget_text(job: Job, worst: WorstCase | None) -> str:
             least, most = worst.trials_within(budget.money)
             parts[-1] += f" (if every trial took until its timeout: {least:,} of the dearest, {most:,} of the cheapest)"
     if budget.seconds is not None:
-        parts.append(duration_text(budget.seconds))
+        cloud = job.space.cloud
+        is_hard = cloud is not None and cloud.is_free
+        parts.append(f"{budget.seconds / 3600:g} machine-hours" if is_hard else duration_text(budget.seconds))
     if budget.trials is not None:
         parts.append(f"{budget.trials:,} trials")
     return ", ".join(parts) or "none"

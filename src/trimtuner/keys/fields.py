@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from trimtuner.errors import InputError, nearest
+from trimtuner.errors import InputError, cut, nearest
 from trimtuner.keys.faults import Fault, Faults
-from trimtuner.problem.expressions import Value
+from trimtuner.problem.expressions import Scalar, Value
 
 _LONGEST_TEXT = 100_000  # characters; one argument of a Linux command holds little more
 _LONGEST_SHOWN = 60
@@ -46,7 +46,7 @@ class ScalarNode:
 
     line: int
     text: str
-    value: Value | None
+    value: Scalar
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Field:
         return self.faults.path.parent
 
     @property
-    def value(self) -> Value | None:
+    def value(self) -> Scalar:
         """What YAML takes a single value for; None where it is empty, a list or a mapping."""
         return self.node.value if isinstance(self.node, ScalarNode) else None
 
@@ -112,7 +112,18 @@ class Field:
         except InputError as error:
             raise self.fault(str(error)) from None
 
-    def scalar(self) -> Value:
+    def any_value(self) -> Value:
+        """What a parameter may be: a number, a text, true/false, null or a list of these."""
+        if isinstance(self.node, ListNode):
+            return tuple(item._scalar_or_null() for item in self.items(""))
+        return self._scalar_or_null()
+
+    def _scalar_or_null(self) -> Scalar:
+        # An empty item is rather a slip than a value.
+        is_null = isinstance(self.node, ScalarNode) and self.node.value is None and self.node.text != ""
+        return None if is_null else self.scalar()
+
+    def scalar(self) -> Scalar:
         """A number, a text or true/false."""
         value = self.value
         if value is None:
@@ -125,7 +136,7 @@ class Field:
         """A text on one line, as it is."""
         text = self.as_written(wanted)
         if not isinstance(self.value, str):
-            raise self.fault(f'{_short(text)} is no text to YAML; put it in quotes: "{_short(text)}"')
+            raise self.fault(f'{cut(text)} is no text to YAML; put it in quotes: "{cut(text)}"')
         if _CONTROL.search(text):
             raise self.fault("the text has a line break or control character; remove it")
         return text
@@ -186,7 +197,7 @@ class Field:
         """The field of a key that is written."""
         if not isinstance(self.node, MappingNode):
             raise self.wrong("a mapping")
-        place = key if self.where == ROOT else f"{self.where}.{_short(key)}"
+        place = key if self.where == ROOT else f"{self.where}.{cut(key)}"
         node = self.node.entries[key]
         # Lists and mappings may begin a line below their key, where nobody would look.
         line = node.line if isinstance(node, ScalarNode) else self.line_of(key)
@@ -195,11 +206,7 @@ class Field:
 
 def shortened(value: object) -> str:
     """How a value is shown in a message."""
-    return _short(repr(value))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    return cut(repr(value))
 
 
 def _shown(node: Node) -> str:

@@ -184,6 +184,8 @@ def _boolean(field: Field) -> bool:
 
 BOOLEAN = Kind(_boolean, {"type": "boolean"})
 SCALAR: Kind[Value] = Kind(Field.scalar, {**TEXT, **ANY_SCALAR})
+_SCALAR_OR_NULL: Schema = {**TEXT, "type": ["string", "number", "boolean", "null"]}
+VALUE: Kind[Value] = Kind(Field.any_value, {"anyOf": [_SCALAR_OR_NULL, {"type": "array", "items": _SCALAR_OR_NULL}]})
 PATH = Kind(lambda field: field.folder / Path(field.text("the path of a file")).expanduser(), TEXT)
 
 
@@ -213,9 +215,9 @@ def list_of(kind: Kind[T], wanted: str, most: int = 1000, empty: str = "", again
     return Kind(read, {"type": "array", "items": kind.schema, **least, "maxItems": most, **once})
 
 
-def one_or_more(kind: Kind[T], wanted: str, empty: str = "", again: str = "") -> Kind[tuple[T, ...]]:
+def one_or_more(kind: Kind[T], wanted: str, most: int = 1000, empty: str = "", again: str = "") -> Kind[tuple[T, ...]]:
     """A list, or the one thing that would be in it."""
-    several = list_of(kind, wanted, empty=empty, again=again)
+    several = list_of(kind, wanted, most, empty, again)
 
     def read(field: Field) -> tuple[T, ...]:
         return (kind.read(field),) if isinstance(field.node, ScalarNode) else several.read(field)
@@ -226,7 +228,7 @@ def one_or_more(kind: Kind[T], wanted: str, empty: str = "", again: str = "") ->
     return Kind(read, {"anyOf": [kind.schema, several.schema]}, written)
 
 
-def word_or(only_word: Value, meaning: T, kind: Kind[T]) -> Kind[T]:
+def word_or(only_word: str | bool, meaning: T, kind: Kind[T]) -> Kind[T]:
     """One word with a meaning of its own, or another kind."""
 
     def read(field: Field) -> T:

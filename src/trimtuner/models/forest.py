@@ -1,4 +1,4 @@
-"""A forest of extremely randomised trees, grown in one vectorised pass over all of them.
+"""A forest of trees, grown in one vectorised pass over all of them, by one of two rules for where a node is split.
 
 At the few dozen measurements of a study that is several times faster than a library whose cost is per tree, and the
 core needs no scikit-learn (docs/decisions/0001-own-trees.md).
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,10 +57,25 @@ class Forest:
         return self.feature.tolist(), self.threshold.tolist()
 
 
-def grow(rows: Floats, residuals: Floats, weights: Floats, keys: Keys) -> Forest:
-    """Grow every tree at once, level by level, each split the best of one random threshold a column.
+class Splits(NamedTuple):
+    """What a rule offers the open nodes: one line a node, one column a column of the rows."""
 
-    A threshold is a hash of the tree's key and the node's place, so that one more measurement leaves most of a tree
+    threshold: Floats
+    gain: Floats  # fall of the squared error; minus infinity where there is no such split
+    lots: Floats  # by which equals are told apart
+
+
+class SplitRule(Protocol):
+    """Which splits of a node are looked at."""
+
+    def offer(self, entries: _Entries, starts: Positions, keys: Keys) -> Splits:
+        """Splits of nodes whose entries start there, with a key each for what is random."""
+
+
+def grow(rows: Floats, residuals: Floats, weights: Floats, keys: Keys, rule: SplitRule) -> Forest:
+    """Grow every tree at once, level by level, each split the best of those that the rule offers.
+
+    What is random is a hash of the tree's key and the node's place, so that one more measurement leaves most of a tree
     as it was: the belief changes because of evidence, not because a refit drew other splits.
     """
     count = len(weights)
@@ -72,7 +87,7 @@ def grow(rows: Floats, residuals: Floats, weights: Floats, keys: Keys) -> Forest
     first_free = count
     open_nodes = np.arange(count)
     while len(open_nodes):
-        level, entries, first_free = _grow_level(open_nodes, keys, entries, first_free)
+        level, entries, first_free = _grow_level(open_nodes, keys, entries, first_free, rule)
         levels.append(level)
         open_nodes, keys = level.children, level.child_keys
     feature, threshold, left, right, value = (
@@ -106,25 +121,98 @@ class _Level:
     child_keys: Keys
 
 
-def _grow_level(nodes: Positions, keys: Keys, entries: _Entries, first_free: int) -> tuple[_Level, _Entries, int]:
+@dataclass(frozen=True)
+class OneThreshold:
+    """One random threshold a column, as extremely randomised trees have it (Geurts, Ernst and Wehenkel, 2006)."""
+
+    def offer(self, entries: _Entries, starts: Positions, keys: Keys) -> Splits:
+        """A threshold anywhere between the least and the greatest value of each column."""
+        segment = _segments(entries, starts)
+        low, high = np.minimum.reduceat(entries.values, starts), np.maximum.reduceat(entries.values, starts)
+        # Strictly inside [low, high), so that both sides keep an entry.
+        draws = _draws(keys, low.shape[1])
+        thresholds = low + _unit(draws) * (high - low)
+        goes_left = entries.values <= thresholds[segment]
+        total_weight = np.add.reduceat(entries.weight, starts)
+        total = np.add.reduceat(entries.weight * entries.target, starts)
+        left_weight = np.add.reduceat(entries.weight[:, None] * goes_left, starts)
+        left_total = np.add.reduceat((entries.weight * entries.target)[:, None] * goes_left, starts)
+        gain = _gain(left_weight, left_total, total_weight[:, None], total[:, None])
+        return Splits(thresholds, np.where(high > low, gain, -np.inf), _unit(_scramble(draws)))
+
+
+@dataclass(frozen=True)
+class SomeColumns:
+    """The best threshold of ⌊log₂ d⌋ + 1 random columns of d: Weka's random tree, with its defaults.
+
+    ``weka.classifiers.trees.RandomTree`` (Hall and others, 2009; thesis 6.2): thresholds halfway between two values, no
+    pruning, one sample is enough for a leaf; while the columns drawn part nothing, it draws another.
+    """
+
+    def offer(self, entries: _Entries, starts: Positions, keys: Keys) -> Splits:
+        """The best threshold of each column that was drawn."""
+        count = entries.values.shape[1]
+        best = [_best_halfway(entries, starts, column) for column in range(count)]
+        threshold, gain = (np.column_stack(parts) for parts in zip(*best, strict=True))
+        lots = _unit(_draws(keys, count))
+        turn = np.argsort(np.argsort(lots, axis=1), axis=1)
+        first_of_use = np.where(gain > 0.0, turn, count).min(axis=1, keepdims=True)
+        is_drawn = turn < np.maximum(int(np.log2(count)) + 1, first_of_use + 1)
+        return Splits(threshold, np.where(is_drawn & (gain > 0.0), gain, -np.inf), lots)
+
+
+def _best_halfway(entries: _Entries, starts: Positions, column: int) -> tuple[Floats, Floats]:
+    """Each node's best threshold in one column, halfway between two values, and its gain."""
+    order = np.lexsort((entries.values[:, column], entries.node))
+    segment, values = _segments(entries, starts), entries.values[order, column]
+    weight, target = entries.weight[order], entries.target[order]
+    left_weight, left_total = _running(weight, starts, segment), _running(weight * target, starts, segment)
+    ends = np.append(starts[1:], len(values)) - 1
+    gain = _gain(left_weight, left_total, left_weight[ends][segment], left_total[ends][segment])
+    parts_two = np.append((segment[1:] == segment[:-1]) & (values[1:] > values[:-1]), [False])
+    gain = np.where(parts_two, gain, -np.inf)
+    highest = np.maximum.reduceat(gain, starts)
+    places = np.where(gain == highest[segment], np.arange(len(gain)), len(gain))
+    chosen = np.minimum.reduceat(places, starts)
+    low, high = values[chosen], values[np.minimum(chosen + 1, len(values) - 1)]
+    halfway = 0.5 * (low + high)
+    return np.where(halfway < high, halfway, low), highest  # between two neighbouring numbers there is no third
+
+
+def _running(values: Floats, starts: Positions, segment: Positions) -> Floats:
+    """The sum up to each entry, within its node."""
+    total = np.cumsum(values)
+    return np.asarray(total - (total - values)[starts][segment])
+
+
+def _gain(left_weight: Floats, left_total: Floats, weight: Floats, total: Floats) -> Floats:
+    """How much the squared error falls by a split; minus infinity where a side would be empty."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        surplus = left_total - left_weight * (total / weight)
+        gain = surplus**2 * (1.0 / left_weight + 1.0 / (weight - left_weight))
+    return np.where((left_weight > 0) & (left_weight < weight), gain, -np.inf)
+
+
+def _segments(entries: _Entries, starts: Positions) -> Positions:
+    """The number of each entry's node among the open ones, which are numbered consecutively."""
+    return np.asarray(entries.node - entries.node[starts[0]])
+
+
+def _draws(keys: Keys, count: int) -> Keys:
+    columns: Keys = np.arange(1, count + 1, dtype=np.uint64)
+    return _scramble(keys[:, None] + columns * _COLUMN_STRIDE)
+
+
+def _grow_level(
+    nodes: Positions, keys: Keys, entries: _Entries, first_free: int, rule: SplitRule
+) -> tuple[_Level, _Entries, int]:
     # Open nodes are numbered consecutively and every one has entries, so segments can be found by counting.
     starts = np.searchsorted(entries.node, nodes)
-    segment = entries.node - nodes[0]
+    segment = _segments(entries, starts)
     total_weight = np.add.reduceat(entries.weight, starts)
     total = np.add.reduceat(entries.weight * entries.target, starts)
-    low, high = np.minimum.reduceat(entries.values, starts), np.maximum.reduceat(entries.values, starts)
-    # Strictly inside [low, high), so that both sides keep an entry.
-    columns: Keys = np.arange(1, low.shape[1] + 1, dtype=np.uint64)
-    draws = _scramble(keys[:, None] + columns * _COLUMN_STRIDE)
-    thresholds = low + _unit(draws) * (high - low)
-    goes_left = entries.values <= thresholds[segment]
-    left_weight = np.add.reduceat(entries.weight[:, None] * goes_left, starts)
-    left_total = np.add.reduceat((entries.weight * entries.target)[:, None] * goes_left, starts)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        surplus = left_total - left_weight * (total / total_weight)[:, None]
-        gain = surplus**2 * (1.0 / left_weight + 1.0 / (total_weight[:, None] - left_weight))
-    gain = np.where((high > low) & (left_weight > 0) & (left_weight < total_weight[:, None]), gain, -np.inf)
-    best = _best_columns(gain, _unit(_scramble(draws)))
+    thresholds, gain, lots = rule.offer(entries, starts, keys)
+    best = _best_columns(gain, lots)
     every = np.arange(len(nodes))
     is_split = np.isfinite(gain[every, best]) & _differs(entries.target, starts)
     children = first_free + np.arange(2 * int(is_split.sum()))
@@ -140,7 +228,7 @@ def _grow_level(nodes: Positions, keys: Keys, entries: _Entries, first_free: int
         children=children,
         child_keys=child_keys,
     )
-    side = goes_left[np.arange(len(segment)), best[segment]]
+    side = entries.values[np.arange(len(segment)), best[segment]] <= level.threshold[segment]
     moved = np.where(side, left[segment], right[segment])
     still_open = np.nonzero(is_split[segment])[0]
     kept = _Entries(moved, entries.values, entries.target, entries.weight).where(still_open)

@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 from trimtuner.arrays import Floats, Positions
 from trimtuner.models.inherited import Inherited, InheritedCovariance, OnInherited
 from trimtuner.models.kernels import Kernel, Prior
-from trimtuner.models.posterior import Memo, Mixture, Posterior, Prediction, spread_of
+from trimtuner.models.posterior import KnownNoise, Memo, Mixture, Posterior, Prediction, spread_of
 
 _REACH = 4.0  # prior deviations that the search may leave the prior mean by
 
@@ -98,6 +98,7 @@ def _slice_step(
 
 _JITTER = 1e-8
 _NOISE_PRIOR = Prior(np.array([math.log(0.05)]), np.array([1.0]))  # of σ, in units of the targets' spread
+_LEAST_NOISE = 1e-3  # of the spread: runs that agree to the last digit are no proof that all will
 _SCALE_WEIGHT = 3.0  # how many measurements the prior guess of the spread is worth
 _DIFFERENCE = 0.3  # of the spread that an earlier study met, what this one is expected to differ from it by
 _EARLIER_ODDS = 0.25  # that earlier studies are of use, before any evidence: while a cold start knows nothing, enough
@@ -112,11 +113,12 @@ class Evidence:
     kernel: Kernel
     rows: Floats
     targets: Floats
+    noise: KnownNoise | None = None  # in the targets' units
 
     @cached_property
     def prior(self) -> Prior:
         """The prior of θ, the noise last."""
-        return self.kernel.prior(self.rows.shape[1] - 1) + _NOISE_PRIOR
+        return self.kernel.prior(self.rows.shape[1] - 1) + _noise_prior(self.noise)
 
     def log_likelihood(self, theta: Floats) -> float:
         """log p(y | X, θ); minus infinity where K is not positive definite."""
@@ -179,27 +181,33 @@ class GaussianProcess:
         targets: Floats,
         scale: float | None,
         generator: np.random.Generator,
+        noise: KnownNoise | None = None,
     ) -> Mixture:
         """The same, and members that stand on earlier posteriors, weighed by how well those foresee the targets."""
-        cold = self._fit(rows, targets, *_centre_and_spread(targets, scale), generator, self.kernels)
+        cold = self._fit(rows, targets, *_centre_and_spread(targets, scale), generator, self.kernels, noise)
         members: list[Posterior] = list(cold.members)
         log_weights = [cold.log_weights]
         for one in earlier:
-            warm = self._fit_difference(one, rows, targets, generator)
+            warm = self._fit_difference(one, rows, targets, generator, noise)
             members += [OnInherited(member, one) for member in warm.members]
             faded = math.log(_EARLIER_ODDS / len(earlier)) - _FADING * len(rows)
             log_weights.append(warm.log_weights + faded)
         return _mixture(members, np.concatenate(log_weights))
 
     def _fit_difference(
-        self, earlier: Inherited, rows: Floats, targets: Floats, generator: np.random.Generator
+        self,
+        earlier: Inherited,
+        rows: Floats,
+        targets: Floats,
+        generator: np.random.Generator,
+        noise: KnownNoise | None,
     ) -> _Fitted:
         difference = targets - earlier.predict(rows).mean
         # None is expected: the mean of a few is shrunk, and the kernels' level learns the rest.
         centre = float(difference.sum()) / (_SCALE_WEIGHT + len(difference))
         spread = _shrunk_spread(difference - centre, _DIFFERENCE * earlier.spread)
         kernels = tuple(kernel + InheritedCovariance(earlier, spread) for kernel in self.kernels)
-        return self._fit(rows, difference, centre, spread, generator, kernels)
+        return self._fit(rows, difference, centre, spread, generator, kernels, noise)
 
     def _fit(
         self,
@@ -209,13 +217,15 @@ class GaussianProcess:
         spread: float,
         generator: np.random.Generator,
         kernels: tuple[Kernel, ...],
+        noise: KnownNoise | None = None,
     ) -> _Fitted:
         standardised = (targets - centre) / spread
+        known = None if noise is None else noise._replace(deviation=noise.deviation / spread)
         chosen = _subset(len(rows), generator)
         members: list[ProcessPosterior] = []
         log_weights: list[float] = []
         for kernel in kernels:
-            evidence = Evidence(kernel, rows[chosen], standardised[chosen])
+            evidence = Evidence(kernel, rows[chosen], standardised[chosen], known)
             thetas, log_weight = self.hyper_parameters.choose(evidence, generator)
             for theta in thetas:
                 members.append(ProcessPosterior(kernel, theta, rows, standardised, centre, spread))
@@ -281,6 +291,18 @@ class ProcessPosterior:
         cross = self.kernel.matrix(self.theta[:-1], self.rows, rows)
         explained: Floats = solve_triangular(self._factor, cross, lower=True, check_finite=False)
         return explained
+
+
+def _noise_prior(known: KnownNoise | None) -> Prior:
+    """What is expected of log σ; where runs were repeated, together with what they tell.
+
+    The logarithm of a deviation of ν differences has a variance of about 1 / 2ν.
+    """
+    if known is None:
+        return _NOISE_PRIOR
+    usual, told = _NOISE_PRIOR.deviation**-2, 2.0 * known.freedom
+    mean = (usual * _NOISE_PRIOR.mean + told * math.log(max(known.deviation, _LEAST_NOISE))) / (usual + told)
+    return Prior(mean, (usual + told) ** -0.5)
 
 
 def _factor(kernel: Kernel, theta: Floats, rows: Floats) -> Floats:

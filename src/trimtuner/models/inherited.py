@@ -15,7 +15,7 @@ import numpy as np
 
 from trimtuner.arrays import Booleans, Floats
 from trimtuner.models.kernels import Kernel, Prior
-from trimtuner.models.posterior import Memo, Mixture, Posterior, Prediction
+from trimtuner.models.posterior import KnownNoise, Memo, Mixture, Posterior, Prediction
 
 
 class Legacy(Posterior, Protocol):
@@ -45,8 +45,9 @@ class Heir(Protocol):
         targets: Floats,
         scale: float | None,
         generator: np.random.Generator,
+        noise: KnownNoise | None = None,
     ) -> Mixture:
-        """Learn from measurements and from what earlier studies left."""
+        """Learn from measurements and from what earlier studies left; ``noise`` where repeated runs tell of it."""
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,11 @@ def log_basis(s: Floats) -> Floats:
     return np.asarray(np.log10(s) / 2.0)
 
 
+def log_quadratic_basis(s: Floats) -> Floats:
+    """(1 - u)², u the fraction on a log scale: 1 for all of the data, 0 for a hundredth of it."""
+    return np.asarray(log_basis(s) ** 2)
+
+
 @dataclass(frozen=True)
 class Prior:
     """An independent Gaussian for each hyper-parameter."""

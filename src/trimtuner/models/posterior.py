@@ -87,6 +87,13 @@ class Memo:
         return result
 
 
+class KnownNoise(NamedTuple):
+    """What repeated runs tell of the noise of a measurement, on the scale of the targets."""
+
+    deviation: float
+    freedom: int  # how many differences it was worked out from
+
+
 class Posterior(Protocol):
     """A joint distribution over the values at all rows, by its first two moments."""
 

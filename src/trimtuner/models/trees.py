@@ -1,11 +1,14 @@
-"""Bagged extremely randomised trees (Geurts, Ernst and Wehenkel, 2006) that stand on a trend over the fraction.
+"""Bagged trees: plain ones, as the papers have them, and ours, which stand on a trend over the fraction.
 
 T   trees (members)     D   members' predictions less their mean     τ²  what the trees leave unexplained
 
-Trees alone cannot extrapolate to a fraction not yet tested, so each member fits a line over φ(s) first, on its own
-bootstrap sample, and its tree learns the residuals. Covariance is taken over members, D Dᵀ / T. A configuration also
-has a part of its own: τ² while it is untested, without which a test could teach nothing about it, and growth beyond
-the largest fraction it was tested at, without which one small test would settle what it does on all of the data.
+``PlainTrees`` is read by the mean and variance of its members, and nothing else (TrimTuner paper, III-A; thesis 2.2.2).
+
+Trees alone cannot extrapolate to a fraction not yet tested, so in ``BaggedTrees`` (extremely randomised, Geurts, Ernst
+and Wehenkel, 2006) each member fits a line over φ(s) first, on its own bootstrap sample, and its tree learns the
+residuals. Covariance is taken over members, D Dᵀ / T. A configuration also has a part of its own: τ² while it is
+untested, without which a test could teach nothing about it, and growth beyond the largest fraction it was tested at,
+without which one small test would settle what it does on all of the data.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from trimtuner.arrays import Floats, Positions
-from trimtuner.models.forest import Forest, grow
+from trimtuner.models.forest import Forest, OneThreshold, SplitRule, grow
 from trimtuner.models.kernels import Basis, log_basis
 from trimtuner.models.posterior import Memo, Mixture, Prediction, spread_of
 
@@ -26,6 +29,58 @@ _SLOPE_RIDGE = 0.02  # a line over the fraction needs some spread of fractions w
 _PRIOR_WEIGHT = 3.0  # how many measurements the prior guess of the spread is worth
 _GROWTH_SHARE = 0.5  # of the unexplained deviation, what a configuration's own slope over φ(s) may depart by
 _NOISE_SHARE = 0.05  # of the unexplained variance, what is put down to measurement noise
+_LEAST_SHARE = 1e-6  # of the targets' variance: where all plain trees agree, arithmetic still needs some
+
+
+@dataclass(frozen=True)
+class PlainTrees:
+    """An ensemble of trees and no more: each on a sample of the measurements drawn with replacement.
+
+    What the ensemble says of a place is a Gaussian with the mean and the variance of its members' predictions; it knows
+    no noise, no trend over the fraction, and no doubt where its members agree.
+    """
+
+    rule: SplitRule
+    count: int
+    takes_thousands: ClassVar[bool] = True
+
+    def fit(self, rows: Floats, targets: Floats, scale: float | None, generator: np.random.Generator) -> Mixture:  # noqa: ARG002
+        """Draw a sample for each tree, as many as there are measurements, and grow it to the end."""
+        keys = generator.integers(2**63, size=self.count, dtype=np.uint64)
+        weights = generator.multinomial(len(rows), np.full(len(rows), 1.0 / len(rows)), size=self.count).astype(float)
+        forest = grow(rows, np.tile(targets, (self.count, 1)), weights, keys, self.rule)
+        return Mixture(np.ones(1), [PlainTreesPosterior(forest, _LEAST_SHARE * spread_of(targets) ** 2)])
+
+
+@dataclass(frozen=True)
+class PlainTreesPosterior:
+    """Mean and covariance over the members; ``least`` is what keeps a variance from being none."""
+
+    forest: Forest
+    least: float
+
+    @property
+    def noise_variance(self) -> float:
+        """Next to nothing: the ensemble's spread is all the doubt there is."""
+        return self.least
+
+    def predict(self, rows: Floats) -> Prediction:
+        """Mean and variance over members."""
+        values = self._members(rows)
+        return Prediction(values.mean(axis=0), values.var(axis=0) + self.least)
+
+    def covariance(self, rows: Floats, others: Floats) -> Floats:
+        """D_A D_Bᵀ / T, and the least variance where the rows are the same."""
+        keys, other_keys = _configuration_keys(rows, others)
+        is_same = (keys[:, None] == other_keys) & (rows[:, -1][:, None] == others[:, -1])
+        return _covariance_of(self._members(rows), self._members(others)) + np.where(is_same, self.least, 0.0)
+
+    @cached_property
+    def _memo(self) -> Memo:
+        return Memo()
+
+    def _members(self, rows: Floats) -> Floats:
+        return self._memo.get(rows, self.forest.predict)
 
 
 @dataclass(frozen=True)
@@ -42,7 +97,7 @@ class BaggedTrees:
         weights = _bootstrap(self.count, len(rows), generator)
         lines = _lines(rows, targets, weights, self.basis)
         residuals = targets - _line_values(lines, self.basis(rows[:, -1]))
-        forest = grow(rows, residuals, weights, keys)
+        forest = grow(rows, residuals, weights, keys, OneThreshold())
         unexplained = _unexplained(forest, rows, residuals, weights, scale, targets)
         return Mixture(np.ones(1), [TreesPosterior(forest, lines, self.basis, rows, unexplained)])
 
@@ -70,9 +125,7 @@ class TreesPosterior:
 
     def covariance(self, rows: Floats, others: Floats) -> Floats:
         """D_A D_Bᵀ / T, plus what the fractions of one configuration share of its own."""
-        left, right = self._members(rows), self._members(others)
-        left, right = left - left.mean(axis=0), right - right.mean(axis=0)
-        shared: Floats = left.T @ right / len(left)
+        shared = _covariance_of(self._members(rows), self._members(others))
         keys, other_keys = _configuration_keys(rows, others)
         same = keys[:, None] == other_keys
         level, growth = self._own_deviations(rows)
@@ -111,6 +164,12 @@ class TreesPosterior:
         beyond[is_tested & (rows[:, -1] <= largest)] = 0.0
         deviation = math.sqrt(self.unexplained)
         return np.where(is_tested, 0.0, deviation), _GROWTH_SHARE * deviation * beyond
+
+
+def _covariance_of(left: Floats, right: Floats) -> Floats:
+    """D_A D_Bᵀ / T, of the members' predictions at two sets of rows."""
+    covariance: Floats = (left - left.mean(axis=0)).T @ (right - right.mean(axis=0)) / len(left)
+    return covariance
 
 
 def _bootstrap(count: int, size: int, generator: np.random.Generator) -> Floats:

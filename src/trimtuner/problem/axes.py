@@ -16,12 +16,10 @@ from trimtuner.errors import InputError
 from trimtuner.problem.cloud import Cloud, Cluster
 from trimtuner.problem.expressions import Expression, Value
 from trimtuner.problem.machines import Machine, MachineScale
-from trimtuner.problem.parameters import Choice, Float, Int
-from trimtuner.problem.values import is_number, told_apart
+from trimtuner.problem.parameters import MIDDLE, Choice, Float, Int
+from trimtuner.problem.values import is_number, number_in, told_apart
 
 Configuration: TypeAlias = dict[str, Value]
-
-_INACTIVE_COLUMN = 0.5  # in the middle: as far from either end
 
 
 class Stranger(NamedTuple):
@@ -54,15 +52,20 @@ class _OneName:
             raise InputError(f"{self.name!r} has a value though its condition {self.condition.text!r} does not hold")
         return given
 
-    def _number_column_of_strangers(self, strangers: Sequence[Stranger], parameter: Choice | Int | Float) -> Floats:
-        column = np.full((len(strangers), 1), math.nan)
+    def _number_columns_of_strangers(
+        self, strangers: Sequence[Stranger], parameter: Choice | Int | Float, width: int
+    ) -> Floats:
+        columns = np.full((len(strangers), width), math.nan)
         for position, (configuration, _) in enumerate(strangers):
             value = configuration.get(self.name)
-            if value is None and self.condition is not None:
-                column[position] = _INACTIVE_COLUMN
+            if self.name not in configuration and self.condition is not None:
+                columns[position] = MIDDLE
             elif is_number(value) and (parameter.scale == "linear" or value > 0):
-                column[position] = parameter.encode(np.array(float(value)))
-        return column
+                columns[position] = 0.0  # a column beyond the first is of None
+                columns[position, 0] = parameter.encode(np.array(float(value)))
+            elif value is None and self.name in configuration and width > 1:
+                columns[position] = MIDDLE, 1.0
+        return columns
 
 
 class DiscreteAxis(_OneName):
@@ -74,7 +77,7 @@ class DiscreteAxis(_OneName):
         self.condition = choice.when
         encoded = choice.columns_of_values() if columns is None else columns
         # The last row is for "not active", so that code -1 finds it.
-        self._columns = np.vstack([encoded, np.full((1, encoded.shape[1]), _INACTIVE_COLUMN)])
+        self._columns = np.vstack([encoded, np.full((1, encoded.shape[1]), MIDDLE)])
         self._positions = {told_apart(value): i for i, value in enumerate(choice.values)}
 
     @property
@@ -99,7 +102,10 @@ class DiscreteAxis(_OneName):
         if self.choice.scale is None:
             return self.values_of_code(int(generator.integers(count)))
         step = max(1, round(abs(generator.normal(0.0, reach)) * count)) * generator.choice([-1, 1])
-        ascending = np.argsort([float(value) for value in self.choice.values], kind="stable")
+        # None beside numbers comes after the last of them.
+        ascending = np.argsort(
+            [math.inf if value is None else number_in(value) for value in self.choice.values], kind="stable"
+        )
         rank = int(np.nonzero(ascending == self.choice.position(anchor[self.name]))[0][0]) + step
         return self.values_of_code(int(ascending[np.clip(rank, 0, count - 1)]))
 
@@ -107,22 +113,22 @@ class DiscreteAxis(_OneName):
         return np.asarray(self._columns[codes])
 
     def columns_of_configurations(self, configurations: Sequence[Mapping[str, Value]]) -> Floats:
-        codes = [self._code(configuration.get(self.name)) for configuration in configurations]
+        codes = [self._code(configuration) for configuration in configurations]
         return self.columns_of_codes(np.array(codes))
 
     def columns_of_strangers(self, strangers: Sequence[Stranger]) -> Floats:
         """Columns of configurations of another space, offered here or not; NaN for those that say nothing here."""
         if self.choice.scale is not None:
-            return self._number_column_of_strangers(strangers, self.choice)
+            return self._number_columns_of_strangers(strangers, self.choice, self._columns.shape[1])
         columns = np.full((len(strangers), self._columns.shape[1]), math.nan)
         for position, (configuration, _) in enumerate(strangers):
-            value = configuration.get(self.name)
-            if told_apart(value) in self._positions or (value is None and self.condition is not None):
-                columns[position] = self._columns[self._code(value)]
+            is_given = self.name in configuration
+            if told_apart(configuration[self.name]) in self._positions if is_given else self.condition is not None:
+                columns[position] = self._columns[self._code(configuration)]
         return columns
 
-    def _code(self, value: Value | None) -> int:
-        return -1 if value is None else self._positions[told_apart(value)]
+    def _code(self, configuration: Mapping[str, Value]) -> int:
+        return self._positions[told_apart(configuration[self.name])] if self.name in configuration else -1
 
 
 class ContinuousAxis(_OneName):
@@ -142,7 +148,7 @@ class ContinuousAxis(_OneName):
             return
         value, parameter = configuration[self.name], self._parameter
         kind = int | float if isinstance(parameter, Float) else int
-        if isinstance(value, bool | str) or not isinstance(value, kind) or not parameter.min <= value <= parameter.max:
+        if isinstance(value, bool) or not isinstance(value, kind) or not parameter.min <= value <= parameter.max:
             raise InputError(f"{self.name}={value!r} is outside {parameter.min!r} to {parameter.max!r}")
 
     def values_at(self, unit: float) -> Configuration:
@@ -152,20 +158,20 @@ class ContinuousAxis(_OneName):
         return {} if code < 0 else {self.name: int(self._parameter.min) + code}
 
     def neighbour(self, anchor: Mapping[str, Value], reach: float, generator: np.random.Generator) -> Configuration:
-        here = float(self._parameter.encode(np.array(float(anchor[self.name]))))
+        here = float(self._parameter.encode(np.array(number_in(anchor[self.name]))))
         return self.values_at(float(np.clip(here + generator.normal(0.0, reach), 0.0, 1.0)))
 
     def columns_of_codes(self, codes: Positions) -> Floats:
         encoded = self._parameter.encode(self._parameter.min + np.maximum(codes, 0))
-        return np.where(codes < 0, _INACTIVE_COLUMN, encoded)[:, None]
+        return np.where(codes < 0, MIDDLE, encoded)[:, None]
 
     def columns_of_configurations(self, configurations: Sequence[Mapping[str, Value]]) -> Floats:
         given = np.array([self.name in configuration for configuration in configurations])
-        values = np.array([float(one.get(self.name, self._parameter.min)) for one in configurations])
-        return np.where(given, self._parameter.encode(values), _INACTIVE_COLUMN)[:, None]
+        values = np.array([number_in(one.get(self.name, self._parameter.min)) for one in configurations])
+        return np.where(given, self._parameter.encode(values), MIDDLE)[:, None]
 
     def columns_of_strangers(self, strangers: Sequence[Stranger]) -> Floats:
-        return self._number_column_of_strangers(strangers, self._parameter)
+        return self._number_columns_of_strangers(strangers, self._parameter, 1)
 
 
 class ClusterAxis:
@@ -184,7 +190,8 @@ class ClusterAxis:
             names = Choice(cloud.vms).columns_of_values()
             types = list(cloud.vms)
             self._columns = np.hstack([self._columns, names[[types.index(c.vm_type) for c in self._clusters]]])
-        self.prices_per_hour = np.array([cloud.price_per_hour(cluster) for cluster in self._clusters])
+        prices = np.array([cloud.price_per_hour(cluster) for cluster in self._clusters])
+        self.prices_per_hour = None if cloud.is_free else prices
         interruptions = np.array([cloud.interruptions_per_hour(cluster) for cluster in self._clusters])
         self.interruptions_per_hour = interruptions if interruptions.any() else None
         self._codes = {cluster: code for code, cluster in enumerate(self._clusters)}

@@ -18,7 +18,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from trimtuner.errors import InputError, nearest
+from trimtuner.errors import InputError, cut, nearest
 from trimtuner.problem.cells import text_of_cell
 from trimtuner.problem.vms import VM, Quote
 
@@ -39,7 +39,6 @@ VM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/+-]{0,63}")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _DIGITS = re.compile(r"\d{1,9}", re.ASCII)
 _WORDS = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]{0,200}")
-_LONGEST_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def provider_named(catalog: str) -> str | None:
 def listings_of_file(path: Path) -> tuple[Listing, ...]:
     """A CSV of one's own; an error names file and line."""
     if not os.path.isfile(path):  # unlike Path.is_file, also for a name that is too long
-        raise InputError(f"there is no file {_short(repr(str(path)))}")
+        raise InputError(f"there is no file {cut(repr(str(path)))}")
     if path.stat().st_size > _LARGEST_CSV:
         raise InputError(f"{path.name} is larger than {_LARGEST_CSV // 2**20} MiB")
     try:
@@ -116,7 +115,7 @@ def in_region(listings: Sequence[Listing], region: str | None, name: str) -> tup
     if not regions:
         raise InputError(f"{name} has no column 'region'; leave the region out")
     if region not in regions:
-        raise InputError(f"{name} has no region {_short(repr(region))}; it has {', '.join(regions)}")
+        raise InputError(f"{name} has no region {cut(repr(region))}; it has {', '.join(regions)}")
     return tuple(listing for listing in listings if listing.quote.region == region)
 
 
@@ -135,7 +134,7 @@ def vms_of(listings: Iterable[Listing]) -> dict[str, VM]:
 def check_vm_name(name: str) -> None:
     """Refuse a name that is not safe wherever a name is shown or stored."""
     if not VM_NAME.fullmatch(name):
-        raise InputError(f"{_short(repr(name))} is no name for a VM type; use letters, digits and . _ : / + -")
+        raise InputError(f"{cut(repr(name))} is no name for a VM type; use letters, digits and . _ : / + -")
 
 
 def _check_header(name: str, header: Sequence[str]) -> None:
@@ -144,9 +143,9 @@ def _check_header(name: str, header: Sequence[str]) -> None:
             raise InputError(f"{name}:1: there is no column {column!r}; it needs {', '.join(NEEDED_COLUMNS)}")
     for column in header:
         if header.count(column) > 1:
-            raise InputError(f"{name}:1: the column {_short(repr(column))} is there twice")
+            raise InputError(f"{name}:1: the column {cut(repr(column))} is there twice")
         if column not in COLUMNS and nearest(column, COLUMNS):
-            raise InputError(f"{name}:1: unknown column {_short(repr(column))}{nearest(column, COLUMNS)}")
+            raise InputError(f"{name}:1: unknown column {cut(repr(column))}{nearest(column, COLUMNS)}")
 
 
 @dataclass(frozen=True)
@@ -213,8 +212,4 @@ class _Row:
     def _wrong(self, column: str, wanted: str) -> InputError:
         text = self.cells[column]
         shown = text if _NUMBER.fullmatch(text) else repr(text)
-        return InputError(f"{self.where}.{column}: {_short(shown)} is not {wanted}")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+        return InputError(f"{self.where}.{column}: {cut(shown)} is not {wanted}")

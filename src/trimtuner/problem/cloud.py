@@ -19,6 +19,8 @@ from trimtuner.problem.expressions import Expression, Value
 from trimtuner.problem.values import is_whole_number
 from trimtuner.problem.vms import MARKETS, VM, Market, Spot
 
+OF_WORKERS_TYPE = "vm_type"  # among helpers: one more machine of the type that the workers have
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -31,6 +33,8 @@ class Cluster:
 
 class Cloud:
     """VM types × counts × markets, less the pairs that ``rule`` refuses; helpers are part of every price.
+
+    A helper is a VM type, or ``"vm_type"`` for one more of the workers' type. All helpers are rented on demand.
 
     ``Cloud({"t2.small": VM(...)}, vm_count=range(1, 9))`` with machines of one's own, or
     ``Cloud(catalog="aws", region="eu-west-1", vm_types=["t2.small", "t2.medium"])`` from a built-in catalog (aws,
@@ -52,7 +56,7 @@ class Cloud:
     ) -> None:
         known = _with_spot(_known_vms(vms, catalog, region), spot)
         self.vms: dict[str, VM] = _offered_vms(known, vm_types, catalog)
-        self.helpers = _checked_names(known, helpers, "helpers")
+        self.helpers = _checked_names({**known, OF_WORKERS_TYPE: None}, helpers, "helpers")
         self.markets = _checked_markets(market, self.vms)
         counts = _checked_counts(vm_count)
         self.rule = None if rule is None else Expression(rule)
@@ -68,12 +72,32 @@ class Cloud:
                 f"the rule {rule!r} is true for no pair of {len(self.vms)} VM types and {len(counts)} counts; "
                 "loosen it or widen vm_count"
             )
-        self._helper_price = sum(known[name].price_per_hour for name in self.helpers)
+        self._known = known
+        self.is_free = not any(vm.price_per_hour for vm in known.values())  # paid for in hours, if at all
+        if not self.is_free and not all(vm.price_per_hour for vm in known.values()):
+            free = next(name for name, vm in known.items() if not vm.price_per_hour)
+            raise InputError(f"{free!r} is for free and others are not; a trial there would seem to cost nothing")
 
     def price_per_hour(self, cluster: Cluster) -> float:
         """USD per hour for the workers and their helpers (helpers are always on demand)."""
         worker = self.vms[cluster.vm_type].price_on(cluster.market)
-        return cluster.vm_count * worker + self._helper_price
+        beside = sum(self._known[name].price_per_hour for name in self.helpers_of(cluster.vm_type))
+        return cluster.vm_count * worker + beside
+
+    def helpers_of(self, vm_type: str) -> tuple[str, ...]:
+        """The VM types of the helpers of workers that have this type."""
+        return tuple(vm_type if name == OF_WORKERS_TYPE else name for name in self.helpers)
+
+    @property
+    def rented_types(self) -> tuple[str, ...]:
+        """Every VM type that may be rented, for workers or beside them, each once."""
+        named = (name for vm_type in self.vms for name in (vm_type, *self.helpers_of(vm_type)))
+        return tuple(dict.fromkeys(named))
+
+    def machines_in(self, configuration: Mapping[str, Value]) -> int:
+        """How many machines a trial of the configuration has, helpers included."""
+        count = configuration.get("vm_count", 1)
+        return (count if isinstance(count, int) else 1) + len(self.helpers)
 
     def interruptions_per_hour(self, cluster: Cluster) -> float:
         """How often one of the workers is taken away, which ends the run of all of them; never on demand."""
@@ -151,7 +175,7 @@ def _offered_vms(known: Mapping[str, VM], vm_types: Iterable[str] | None, catalo
     return {name: known[name] for name in offered}
 
 
-def _checked_names(known: Mapping[str, VM], names: Iterable[str], where: str) -> tuple[str, ...]:
+def _checked_names(known: Mapping[str, VM | None], names: Iterable[str], where: str) -> tuple[str, ...]:
     if isinstance(names, str):
         raise InputError(f"{where}={names!r} is one text; write a list: {where}=[{names!r}]")
     if not isinstance(names, Iterable):

@@ -10,9 +10,11 @@ import numpy as np
 from trimtuner.arrays import Booleans, Floats, Positions
 from trimtuner.errors import InputError
 from trimtuner.problem.axes import Stranger
+from trimtuner.problem.expressions import Scalar, Value
 from trimtuner.problem.history import Measurement
 from trimtuner.problem.machines import Machine
 from trimtuner.problem.space import Space
+from trimtuner.problem.values import plain_value
 from trimtuner.problem.vms import VM
 
 MEASUREMENTS_AT_MOST = 300  # of one study: with more, the first ask of a process would take many seconds
@@ -44,7 +46,10 @@ class Earlier:
             raise TypeError("its measurements are no list")
         return cls(
             str(plain["name"]),
-            tuple(Measurement(dict(config), float(fraction), dict(metrics)) for config, fraction, metrics, _ in rows),
+            tuple(
+                Measurement(_from_plain(config), float(fraction), dict(metrics))
+                for config, fraction, metrics, _ in rows
+            ),
             tuple(_machine_from(machine) for _, _, _, machine in rows),
         )
 
@@ -87,6 +92,11 @@ class Translation:
     rows: Floats
     columns: Booleans
     placed: Positions  # which of its measurements they are
+
+
+def _from_plain(config: Mapping[str, Value | list[Scalar]]) -> dict[str, Value]:
+    """JSON has no tuples; a configuration has no lists."""
+    return {name: plain_value(value) for name, value in config.items()}
 
 
 def _plain_machine(machine: Machine | None) -> list[object] | None:

@@ -13,8 +13,9 @@ from typing import TypeAlias
 
 from trimtuner.errors import InputError, nearest
 
-Value: TypeAlias = str | bool | int | float
-_Operand: TypeAlias = Value | tuple[Value, ...]
+Scalar: TypeAlias = str | bool | int | float | None
+Value: TypeAlias = Scalar | tuple[Scalar, ...]
+_Operand: TypeAlias = Value | tuple[Value, ...]  # in a list, a value may be a list itself
 
 LONGEST_EXPRESSION = 1000  # longer than any rule a person writes; keeps the parser's recursion bounded
 
@@ -68,7 +69,7 @@ class Expression:
 
     def _evaluate(self, node: ast.expr, values: Mapping[str, Value]) -> _Operand:
         match node:
-            case ast.Constant(value=bool() | int() | float() | str() as value):
+            case ast.Constant(value=None | bool() | int() | float() | str() as value):
                 return value
             case ast.Name(id=name):
                 return values[name]
@@ -155,7 +156,7 @@ def _parse(text: str) -> ast.expr:
         raise InputError(f"{text!r} is not a condition: {reason}") from None
     for node in ast.walk(tree):
         if not isinstance(node, _ALLOWED) or (
-            isinstance(node, ast.Constant) and not isinstance(node.value, bool | int | float | str)
+            isinstance(node, ast.Constant) and not isinstance(node.value, bool | int | float | str | None)
         ):
             raise InputError(
                 f"{text!r} uses {type(node).__name__}; only names, numbers, strings, lists, + - * / // %, "

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from trimtuner.errors import InputError
 from trimtuner.problem.expressions import Value
 
-Origin: TypeAlias = Literal["design", "model", "random", "import"]
+Origin: TypeAlias = Literal["design", "model", "random", "user", "import"]
+PlaceToTest: TypeAlias = tuple[Mapping[str, Value], float]  # a configuration, and a fraction
 
 PREEMPTED = "preempted"  # the one failure that is not the configuration's fault
 
@@ -23,7 +24,17 @@ class Trial:
     fraction: float
     snapshots: tuple[float, ...] = ()
     origin: Origin = "model"
-    recommended: tuple[Mapping[str, Value], float] | None = None  # configuration and fraction, when this was asked
+    recommended: PlaceToTest | None = None  # when this was asked
+
+    def with_configurations(self, changed: Callable[[Mapping[str, Value]], dict[str, Value]]) -> Trial:
+        """The same trial, its own and the recommended configuration as the function has them."""
+        said = self.recommended
+        recommended = None if said is None else (changed(said[0]), said[1])
+        return replace(self, config=changed(self.config), recommended=recommended)
+
+    def __repr__(self) -> str:
+        passing = f", snapshots={self.snapshots!r}" if self.snapshots else ""
+        return f"Trial({self.number}, {dict(self.config)!r}, fraction={self.fraction:.4g}{passing})"
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,8 @@ class Measurement:
     configuration: Mapping[str, Value]
     fraction: float
     metrics: Mapping[str, float]
+    runs: int = 1  # that the metrics are the mean of
+    spread: Mapping[str, float] = field(default_factory=dict)  # standard deviations of these runs
 
 
 @dataclass(frozen=True)
@@ -45,6 +58,11 @@ class Outcome:
     cost: float
     time: float | None
     is_forgotten: bool = False  # a failure that was taken back: it cost what it cost, and says nothing else
+
+    def with_trial(self, trial: Trial) -> Outcome:
+        """The same end of a trial whose configuration is now said otherwise."""
+        measured = tuple(replace(one, configuration=trial.config) for one in self.measurements)
+        return replace(self, trial=trial, measurements=measured)
 
     @property
     def is_fault(self) -> bool:
@@ -59,15 +77,28 @@ class Outcome:
 
 @dataclass(frozen=True)
 class History:
-    """Every trial so far, in the order it was asked (pending) and told (outcomes)."""
+    """Every trial so far, in the order it was asked (pending) and told (outcomes), and what the user wants next."""
 
     outcomes: tuple[Outcome, ...] = ()
     pending: tuple[Trial, ...] = ()
     next_number: int = field(default=0)
+    queued: tuple[PlaceToTest, ...] = ()
 
     def with_asked(self, trial: Trial) -> History:
-        """The history in which the trial is under way."""
-        return replace(self, pending=(*self.pending, trial), next_number=max(self.next_number, trial.number + 1))
+        """The history in which the trial is under way; it waits no longer."""
+        pending, queued = (*self.pending, trial), self._queued_without(trial)
+        return replace(self, pending=pending, queued=queued, next_number=max(self.next_number, trial.number + 1))
+
+    def with_queued(self, config: Mapping[str, Value], fraction: float) -> History:
+        """The history in which a configuration at a fraction waits to be asked, after those that wait already."""
+        return replace(self, queued=(*self.queued, (config, fraction)))
+
+    def _queued_without(self, trial: Trial) -> tuple[PlaceToTest, ...]:
+        place = (trial.config, trial.fraction)
+        if trial.origin != "user" or place not in self.queued:
+            return self.queued
+        first = self.queued.index(place)
+        return (*self.queued[:first], *self.queued[first + 1 :])
 
     def with_told(self, outcome: Outcome) -> History:
         """The history in which the trial has ended."""
@@ -87,6 +118,13 @@ class History:
             raise InputError(f"trial {number} is forgotten already")
         forgotten = replace(found, measurements=(), is_forgotten=True)
         return replace(self, outcomes=tuple(forgotten if one is found else one for one in self.outcomes))
+
+    def with_configurations(self, changed: Callable[[Mapping[str, Value]], dict[str, Value]]) -> History:
+        """The same history in other words: each configuration as the function has it."""
+        ended = tuple(outcome.with_trial(outcome.trial.with_configurations(changed)) for outcome in self.outcomes)
+        pending = tuple(trial.with_configurations(changed) for trial in self.pending)
+        queued = tuple((changed(config), fraction) for config, fraction in self.queued)
+        return replace(self, outcomes=ended, pending=pending, queued=queued)
 
     @property
     def made(self) -> tuple[Outcome, ...]:
@@ -125,7 +163,7 @@ class History:
         return tuple(one for one in self.failures if (one.trial.config, one.trial.fraction) not in before)
 
     @property
-    def last_recommended(self) -> tuple[Mapping[str, Value], float] | None:
+    def last_recommended(self) -> PlaceToTest | None:
         """What was recommended when the last trial was asked."""
         trials = (*(outcome.trial for outcome in self.outcomes), *self.pending)
         return max(trials, key=lambda trial: trial.number).recommended if trials else None
@@ -139,7 +177,7 @@ class History:
 
         return replace(self, outcomes=tuple(kept(outcome) for outcome in self.outcomes))
 
-    def tested(self) -> Iterator[tuple[Mapping[str, Value], float]]:
+    def tested(self) -> Iterator[PlaceToTest]:
         """Every (configuration, fraction) that is measured, failed or under way: not to be asked again."""
         for measurement in self.measurements:
             yield measurement.configuration, measurement.fraction

@@ -35,15 +35,19 @@ def _inferred_axis(name: str, configurations: Sequence[Configuration], given: di
         for value in values:
             given[name].position(value)
         return DiscreteAxis(name, given[name])
-    choice = Choice(values)
+    choice = with_usual_scale(Choice(values))
     if name == "vm_type" and all(value in built_in_catalog() for value in values):
         machines = [Machine(built_in_catalog()[str(value)], 1, False) for value in choice.values]
         return DiscreteAxis(name, choice, MachineScale.of(machines).columns(machines))
-    if choice.scale == "linear":
-        low, high = min(float(v) for v in values), max(float(v) for v in values)
-        if low > 0 and high / low >= _LOG_FROM_RATIO:
-            choice = Choice(values, scale="log")
     return DiscreteAxis(name, choice)
+
+
+def with_usual_scale(choice: Choice) -> Choice:
+    """In logs where its numbers span orders; other numbers, and names, as they are."""
+    if choice.scale is None:
+        return choice
+    low, high = min(choice.numbers), max(choice.numbers)
+    return Choice(choice.values, scale="log") if low > 0 and high / low >= _LOG_FROM_RATIO else choice
 
 
 def _distinct(values: Iterable[Value]) -> list[Value]:

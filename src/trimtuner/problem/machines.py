@@ -53,7 +53,7 @@ class MachineScale:
 def _facts(machines: Sequence[Machine]) -> Floats:
     """What machines are: size, memory and price for each vCPU, GPUs, count, vCPUs in all, market."""
     told = [
-        (one.vm.vcpus, one.vm.memory_gib, one.vm.price_per_hour, one.vm.gpus, one.count, one.is_spot)
+        (one.vm.vcpus, one.vm.memory_gib, one.vm.price_per_hour or 1.0, one.vm.gpus, one.count, one.is_spot)
         for one in machines
     ]
     vcpus, memory, price, gpus, count, is_spot = np.array(list(zip(*told, strict=True)), dtype=float)

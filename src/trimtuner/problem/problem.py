@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -16,6 +16,7 @@ COST = "cost"  # USD of one trial
 TIME = "time"  # seconds of one trial
 
 Direction: TypeAlias = Literal["maximize", "minimize"]
+Minimized: TypeAlias = str | Sequence[str] | None  # a metric, or two of which one is paid for with the other
 
 SECONDS = {
     "ms": 0.001,
@@ -46,6 +47,18 @@ class Goal:
     def sign(self) -> float:
         """+1 where more is better, -1 where less is."""
         return 1.0 if self.direction == "maximize" else -1.0
+
+    @property
+    def maximized(self) -> str | None:
+        """What a user would write for ``maximize``."""
+        return self.metric if self.direction == "maximize" else None
+
+    @property
+    def minimized(self) -> Minimized:
+        """What a user would write for ``minimize``."""
+        if self.direction == "maximize":
+            return self.against
+        return self.metric if self.against is None else [self.metric, self.against]
 
     def __str__(self) -> str:
         price = "" if self.against is None else f", minimize {self.against}"
@@ -104,7 +117,7 @@ class Problem:
         cls,
         space: Space,
         maximize: str | None,
-        minimize: str | None,
+        minimize: Minimized,
         constraints: Iterable[str],
         budget: float | None,
         trial_limit: float | str | None = None,
@@ -120,11 +133,8 @@ class Problem:
         parsed = tuple(Constraint.parse(text) for text in constraints)
         if budget is not None and not (is_number(budget) and budget > 0):
             raise InputError(f"budget={budget!r} must be an amount of USD above 0")
-        if isinstance(trial_limit, str):
-            trial_limit = parse_quantity(TIME, trial_limit, where=f"the time-out {trial_limit!r}")
-        if trial_limit is not None and not (is_number(trial_limit) and trial_limit > 0):
-            raise InputError(f"the time-out {trial_limit!r} must be above 0: seconds, or a text such as '30min'")
-        problem = cls(space, goal, parsed, None if budget is None else float(budget), trial_limit)
+        limit = None if trial_limit is None else seconds_of_timeout(trial_limit)
+        problem = cls(space, goal, parsed, None if budget is None else float(budget), limit)
         problem._refuse_contradictions()
         return problem
 
@@ -167,7 +177,7 @@ class Problem:
         """The problem with one goal that a front answers for this price: the best that costs no more."""
         against = self.goal.against
         if against is None:
-            raise InputError("the goal has no price; only one with maximize and minimize has")
+            raise InputError("the goal has no price; only one of two metrics has")
         limit = Constraint(against, True, price, f"{against} <= {price:.4g}")
         return replace(self, goal=replace(self.goal, against=None), constraints=(*self.constraints, limit))
 
@@ -178,10 +188,12 @@ class Problem:
                     raise InputError(f"{most.text!r} and {least.text!r} cannot both hold")
 
 
-def goal_of(maximize: str | None, minimize: str | None) -> Goal:
-    """The goal in the words of a user: one metric, or one against the other."""
+def goal_of(maximize: str | None, minimize: Minimized) -> Goal:
+    """The goal in the words of a user: one metric, or one against the other; two may be minimized."""
     if maximize is None and minimize is None:
         raise InputError("give a goal: maximize='accuracy', minimize='cost', or both for the best at every cost")
+    if isinstance(minimize, Sequence) and not isinstance(minimize, str):
+        return _goal_of_several(maximize, minimize)
     if maximize in (COST, TIME):
         raise InputError(f"{maximize} is to be small: minimize it, and maximize what it is spent on, if anything")
     if minimize is None:
@@ -191,6 +203,21 @@ def goal_of(maximize: str | None, minimize: str | None) -> Goal:
     if maximize == minimize:
         raise InputError(f"{maximize!r} cannot be both large and small; maximize one metric and minimize another")
     return Goal(_metric_name(maximize), "maximize", _metric_name(minimize))
+
+
+def _goal_of_several(maximize: str | None, minimize: Sequence[str]) -> Goal:
+    """Of two metrics to be small, money or time is what is paid; of two others, the last."""
+    if len(minimize) == 1:
+        return goal_of(maximize, minimize[0])
+    if len(minimize) != 2 or maximize is not None:
+        named = [*([] if maximize is None else [maximize]), *minimize]
+        raise InputError(f"{len(named)} metrics are no goal: one is, or two to trade; make the others constraints")
+    wanted, paid = minimize if minimize[0] not in (COST, TIME) else reversed(minimize)
+    if wanted in (COST, TIME):
+        raise InputError("cost and time are both paid; minimize one, and limit the other, or what it must be good for")
+    if wanted == paid:
+        raise InputError(f"{wanted!r} against itself is no trade; minimize it and cost for the best at every cost")
+    return Goal(_metric_name(wanted), "minimize", _metric_name(paid))
 
 
 def is_share(metric: str) -> bool:
@@ -213,6 +240,14 @@ def parse_quantity(metric: str, text: str, where: str) -> float:
     if not math.isfinite(value):
         raise InputError(f"{where}: {text!r} is not finite")
     return value
+
+
+def seconds_of_timeout(told: float | str) -> float:
+    """How long a time-out is, that is given as a number of seconds or as a text."""
+    seconds = parse_quantity(TIME, told, where=f"the time-out {told!r}") if isinstance(told, str) else told
+    if not is_number(seconds) or seconds <= 0:
+        raise InputError(f"the time-out {told!r} must be above 0: seconds, or a text such as '30min'")
+    return seconds
 
 
 def _metric_name(name: str | None) -> str:

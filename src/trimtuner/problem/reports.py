@@ -42,7 +42,8 @@ def outcome_of_failure(
     for name in metrics:
         if name not in (COST, TIME):
             raise InputError(f"{_named(trial)} failed, so it has no {name!r}; tell only time= or cost=")
-    completed = _completed(problem, _named(trial), trial.config, metrics)
+    is_charged = problem.space.has_prices or problem.budget is not None
+    completed = _completed(problem, _named(trial), trial.config, metrics) if metrics or is_charged else {}
     if problem.budget is not None:  # else nothing hangs on what a failure cost, where nobody knows
         _require_cost(_named(trial), completed)
     measurements = _measured_on_the_way(problem, trial, snapshots or {})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
-from trimtuner.errors import InputError, nearest
+from trimtuner.errors import InputError, cut, nearest
 from trimtuner.problem.axes import Configuration
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement
@@ -12,11 +13,11 @@ from trimtuner.problem.parameters import Choice, Parameter
 from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.problem.reports import measurement_of
 from trimtuner.problem.space import Space
-from trimtuner.problem.values import is_number
+from trimtuner.problem.values import is_number, plain_value
 
 FRACTION = "fraction"
 _OWN = "metric."  # before the name of a metric that a parameter has as well
-_SHOWN, _SAID = 60, 300  # characters of a value, and of what is said of it
+_SAID = 300  # characters of what is said of a value
 
 
 def columns_of(problem: Problem) -> tuple[str, ...]:
@@ -24,7 +25,7 @@ def columns_of(problem: Problem) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*problem.space.names, FRACTION, *problem.reported_metrics, COST, TIME)))
 
 
-def row_of_measurement(measurement: Measurement) -> dict[str, object]:
+def row_of_measurement(measurement: Measurement) -> dict[str, Value]:
     """The measurement as ``measurement_of_row`` takes it."""
     taken = {*measurement.configuration, FRACTION}
     metrics = {f"{_OWN}{name}" if name in taken else name: value for name, value in measurement.metrics.items()}
@@ -36,7 +37,7 @@ def measurement_of_row(where: str, row: Mapping[str, object], problem: Problem) 
     try:
         return _measurement(row, problem)
     except InputError as error:
-        raise InputError(f"{where}: {_cut(str(error), _SAID)}") from None
+        raise InputError(f"{where}: {cut(str(error), _SAID)}") from None
 
 
 def _measurement(row: Mapping[str, object], problem: Problem) -> Measurement:
@@ -44,10 +45,7 @@ def _measurement(row: Mapping[str, object], problem: Problem) -> Measurement:
     config = _configuration(row, space)
     told = {name: value for name, value in row.items() if name not in space.names and value not in ("", None)}
     _refuse_misspelt(config, told, problem)
-    space.check(config)
-    if space.is_enumerable:
-        pool = space.pool()
-        config = pool.configuration(pool.position(config))  # as the space writes it: 16 may be 16.0 there
+    config = space.as_written(config)
     fraction = space.nearest_fraction(_number(FRACTION, told.pop(FRACTION, 1.0)))
     own = {name.removeprefix(_OWN): value for name, value in told.items()}
     metrics = {name: _number(name, value) for name, value in own.items()}
@@ -68,7 +66,7 @@ def _refuse_misspelt(config: Configuration, told: Mapping[str, object], problem:
         if not name.removeprefix(_OWN).isidentifier() or _as_number(value) is None:
             raise InputError(
                 f"unknown column {name!r}{nearest(name, known)}; a column that is none of the study's must be "
-                f"a further metric, a word with numbers, and here it is {_shown(value)}"
+                f"a further metric, a word with numbers, and here it is {cut(repr(value))}"
             )
 
 
@@ -76,11 +74,11 @@ def _configuration(row: Mapping[str, object], space: Space) -> Configuration:
     """What the row chooses; an empty cell is no value, unless it is one that is offered where it stands."""
     config: Configuration = {}
     for name in space.names:
-        if name not in row or row[name] is None:
+        if name not in row:
             continue
         value, parameter = _value(row[name], name, space), space.parameters.get(name)
-        is_offered = isinstance(parameter, Choice) and "" in parameter.values and not _is_idle(parameter, config)
-        if value != "" or is_offered:
+        is_offered = isinstance(parameter, Choice) and value in parameter.values and not _is_idle(parameter, config)
+        if value not in ("", None) or is_offered:
             config[name] = value
     return config
 
@@ -92,10 +90,22 @@ def _is_idle(parameter: Parameter, config: Configuration) -> bool:
         return False
 
 
+def _listed_as_json(text: str, choice: Choice) -> tuple[Value] | None:
+    """The tuple, or None, that is offered and written so."""
+    try:
+        value = json.loads(text, parse_int=float)  # as they are told apart: 16 is 16.0
+        listed = tuple(value) if isinstance(value, list) else value
+        position = choice.position(plain_value(listed))
+    except (ValueError, RecursionError, InputError):
+        return None
+    found = choice.values[position]
+    return (found,) if found is None or isinstance(found, tuple) else None
+
+
 def _number(name: str, value: object) -> float:
     number = _as_number(value)
     if number is None:
-        raise InputError(f"{name} is {_shown(value)}, not a number")
+        raise InputError(f"{name} is {cut(repr(value))}, not a number")
     return number
 
 
@@ -107,20 +117,16 @@ def _as_number(value: object) -> float | None:
     return number if is_number(number) else None
 
 
-def _shown(value: object) -> str:
-    return _cut(repr(value), _SHOWN)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}…"
-
-
 def _value(value: object, name: str, space: Space) -> Value:
-    if isinstance(value, bool | int | float):
+    if value is None or isinstance(value, bool | int | float):
         return value
+    if isinstance(value, list):
+        return plain_value(value)
     text, parameter = str(value), space.parameters.get(name)
     if isinstance(parameter, Choice) and text in parameter.values:
         return text  # a name that looks like a number, or like true, is a name there
+    if isinstance(parameter, Choice) and (found := _listed_as_json(text, parameter)) is not None:
+        return found[0]
     for kind in (int, float):
         try:
             return kind(text)

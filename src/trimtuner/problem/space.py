@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
@@ -20,10 +20,10 @@ from trimtuner.problem.cloud import Cloud
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.inference import infer_axes
 from trimtuner.problem.machines import Machine, scaled_to_unit
-from trimtuner.problem.parameters import Choice, Float, Int, Parameter
+from trimtuner.problem.parameters import Choice, Float, Int, NoDefault, Parameter
 from trimtuner.problem.values import is_number, plain_value, told_apart
 
-Key: TypeAlias = tuple[Value | tuple[bool] | None, ...]
+Key: TypeAlias = tuple[Hashable, ...]
 
 
 class Pool:
@@ -171,6 +171,19 @@ class Space:
         _refuse_duplicates(listed, space.key)
         return space
 
+    def __repr__(self) -> str:
+        fractions = ", ".join(f"{fraction:.4g}" for fraction in self.fractions)
+        passing = ", snapshots=True" if self.snapshots else ""
+        if self.listed is not None:
+            return (
+                f"Space.from_configs(<{len(self.listed)} of {', '.join(self.names)}>, fractions=[{fractions}]{passing})"
+            )
+        chosen = ", ".join(f"{name!r}: {parameter!r}" for name, parameter in self.parameters.items())
+        cloud = (
+            "" if self.cloud is None else f", cloud=<{len(self.cloud.clusters)} choices of {', '.join(self.cloud.vms)}>"
+        )
+        return f"Space({{{chosen}}}{cloud}, fractions=[{fractions}]{passing})"
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names a configuration may have, in order."""
@@ -179,7 +192,7 @@ class Space:
     @property
     def has_prices(self) -> bool:
         """Whether an hour of every configuration has a known price."""
-        return self.cloud is not None or self._listed_prices is not None
+        return (self.cloud is not None and not self.cloud.is_free) or self._listed_prices is not None
 
     @property
     def size(self) -> float:
@@ -209,7 +222,7 @@ class Space:
 
     def price_per_hour(self, configuration: Mapping[str, Value]) -> float | None:
         """USD per hour of the machines of this configuration, where known."""
-        if self._machines is not None:
+        if self._machines is not None and self._machines.prices_per_hour is not None:
             return float(self._machines.prices_per_hour[self._machines.code(configuration)])
         if self._listed_prices is not None:
             return float(self._listed_prices[self._whole_pool.position(configuration)])
@@ -235,7 +248,7 @@ class Space:
 
     def key(self, configuration: Mapping[str, Value]) -> Key:
         """What makes two configurations the same."""
-        return tuple(told_apart(configuration.get(name)) for name in self.names)
+        return tuple(told_apart(configuration[name]) if name in configuration else None for name in self.names)
 
     def check(self, configuration: Mapping[str, Value]) -> None:
         """Refuse a configuration that the space does not offer."""
@@ -248,6 +261,22 @@ class Space:
             return
         for axis in self._axes:
             axis.check(configuration)
+
+    def completed(self, configuration: Mapping[str, Value]) -> Configuration:
+        """With the default of each parameter that it has no value of and should have, as when it was not there yet."""
+        found = dict(configuration)
+        for name, parameter in self.parameters.items():
+            is_wanted = name not in found and (parameter.when is None or parameter.when.holds(found))
+            if is_wanted and not isinstance(parameter.default, NoDefault):
+                found[name] = parameter.default
+        return {name: found[name] for name in dict.fromkeys((*self.names, *found)) if name in found}
+
+    def as_written(self, configuration: Mapping[str, Value]) -> Configuration:
+        """The configuration as the space writes it, where 16 may be 16.0; refused if it is not offered."""
+        self.check(configuration)
+        if not self.is_enumerable:
+            return dict(configuration)
+        return self._whole_pool.configuration(self._whole_pool.position(configuration))
 
     def nearest_fraction(self, fraction: float) -> float:
         """The offered fraction meant by a number that may have been rounded on its way."""
@@ -274,6 +303,12 @@ class Space:
         rows = np.vstack([lasting_rows, self._rows_of(list(moving.values()))]) if moving else lasting_rows
         listed = [*lasting.values(), *moving.values()]
         return self._pool_of(listed, rows, len(lasting), [*lasting, *moving])
+
+    def pool_holding(self, configurations: Sequence[Mapping[str, Value]]) -> Pool:
+        """A pool with all of these in it, whatever else; none of them need be among those that stand for the space."""
+        if self.is_enumerable:
+            return self._whole_pool
+        return self.pool_of(list({self.key(one): dict(one) for one in configurations}.values()))
 
     def pool_of(self, configurations: Sequence[Configuration]) -> Pool:
         """Just these configurations, of a space that cannot be enumerated."""
@@ -344,7 +379,8 @@ class Space:
     ) -> Pool:
         prices, interruptions = self._listed_prices, None
         if self._machines is not None:
-            prices, interruptions = self._machines.prices_per_hour[machines], self._machines.interruptions_per_hour
+            prices, interruptions = self._machines.prices_per_hour, self._machines.interruptions_per_hour
+            prices = None if prices is None else prices[machines]
             interruptions = None if interruptions is None else interruptions[machines]
         return Pool(rows, prices, configuration, self.key, lasting, interruptions, keys)
 

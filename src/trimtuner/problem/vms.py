@@ -24,7 +24,7 @@ class Quote:
 
 @dataclass(frozen=True)
 class VM:
-    """One type of virtual machine and its prices in USD per hour.
+    """One type of virtual machine and its prices in USD per hour; 0 where machines are not paid for with money.
 
     On spot it is taken away ``spot_interruptions_per_hour`` times an hour on average, and what ran there starts again.
     """
@@ -40,7 +40,8 @@ class VM:
     def __post_init__(self) -> None:
         _require_positive("vcpus", self.vcpus)
         _require_positive("memory_gib", self.memory_gib)
-        _require_positive("price_per_hour", self.price_per_hour)
+        if not is_number(self.price_per_hour) or self.price_per_hour < 0:
+            raise InputError(f"price_per_hour={self.price_per_hour!r} must be a number from 0; 0 is for free")
         if not is_whole_number(self.gpus) or self.gpus < 0:
             raise InputError(f"gpus={self.gpus!r} must be a whole number from 0")
         if self.spot_price_per_hour is not None:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sqlalchemy import ColumnElement, Connection, Row, Table, case, delete, insert, select, update
 
 from trimtuner.errors import InputError
+from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Outcome, Trial
-from trimtuner.records.codec import configuration_key, encode, encode_trial
+from trimtuner.records.codec import configuration_key, decode_configuration, decode_trial, encode, encode_trial
 from trimtuner.records.database import clock
-from trimtuner.records.errors import NotOpen, OverBudget, RecordError
-from trimtuner.records.facts import EntryKind
+from trimtuner.records.errors import NotOpen, OverBudget, OverTime, RecordError
+from trimtuner.records.facts import EntryKind, TimeCap
 from trimtuner.records.money import Ledger, to_usd
 from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, PLACES, SHOWN, STUDIES, TRIALS
 from trimtuner.records.sidecar import Image, Written
@@ -48,6 +49,7 @@ class Change:
         self._sequence: int = row.version
         self.at: float = row.now
         self.id: str = row.id
+        self._definition: str = row.definition
         self._events: list[dict[str, object]] = []
         self._entries: list[dict[str, object]] = []
         self._touched: dict[tuple[Table, tuple[tuple[str, object], ...]], None] = {}
@@ -106,12 +108,32 @@ class Change:
         if self.find(OWNERS, {"id": owner}) is None:
             raise InputError(f"the owner {owner!r} is not registered; register it before it takes a trial")
 
+    def require_definition(self, definition: str) -> None:
+        """Refuse whoever opened the study before its space grew, and would ask in the old one."""
+        if definition != self._definition:
+            raise InputError("another process has added to the space of this study; open it again to go on")
+
     def require_budget(self, wanted: int) -> None:
         """Refuse a reserve that does not fit what is left."""
         before = self._ledger.sums(self.connection, self._committed)
         now = before.until(self.connection, self.study, self._sequence)
         if self.budget is not None and now.spent + now.reserved + wanted > self.budget:
             raise OverBudget(to_usd(self.budget), to_usd(now.spent), to_usd(now.reserved), to_usd(wanted))
+
+    def require_time(self, cap: TimeCap | None, configuration: Mapping[str, Value]) -> None:
+        """Refuse a trial whose worst case does not fit the machine-time that is left."""
+        if cap is None:
+            return
+        joined = ATTEMPTS.join(TRIALS, (TRIALS.c.study == ATTEMPTS.c.study) & (TRIALS.c.number == ATTEMPTS.c.trial))
+        query = select(TRIALS.c.config, ATTEMPTS.c.seconds, ATTEMPTS.c.ended_at).select_from(joined)
+        rows = self.connection.execute(query.where(ATTEMPTS.c.study == self.study))
+        taken = 0.0
+        for row in rows:
+            seconds = cap.worst_seconds if row.ended_at is None else float(row.seconds or 0.0)
+            taken += cap.machines_in(decode_configuration(row.config)) * seconds
+        wanted = cap.machines_in(configuration) * cap.worst_seconds
+        if taken + wanted > cap.seconds:
+            raise OverTime(cap.seconds, taken, wanted)
 
     def require_open(self, number: int, attempt: int) -> Row[tuple[object, ...]]:
         """The row of a trial whose attempt is under way."""
@@ -163,6 +185,26 @@ class Change:
         tested = self._own(PLACES, {"config_key": key, "state": _TESTED})
         before = self.connection.execute(select(PLACES.c.fraction).where(*tested)).scalars()
         self._add_places(key, done - set(before), _TESTED, trial.number)
+
+    def complete_configurations(self, complete: Callable[[Mapping[str, Value]], dict[str, Value]]) -> None:
+        """Every configuration of the study in words of a space that has grown, and the places with them."""
+        rows = self.connection.execute(SHOWN[TRIALS].where(TRIALS.c.study == self.study)).all()
+        moved = {}
+        for row in rows:
+            old = decode_trial(row.number, row._mapping)
+            new = old.with_configurations(complete)
+            if new != old:
+                key = moved[row.config_key] = configuration_key(new.config)
+                self.update(TRIALS, {"number": row.number}, {**encode_trial(new), "config_key": key})
+        for before, key in moved.items():
+            self._move_places(before, key)
+
+    def _move_places(self, before: str, key: str) -> None:
+        of_before = self._own(PLACES, {"config_key": before})
+        rows = self.connection.execute(select(PLACES).where(*of_before)).all()
+        self.connection.execute(delete(PLACES).where(*of_before))
+        for row in rows:
+            self._add_places(key, {row.fraction}, row.state, row.trial)
 
     def settle_places_again(self, key: str, outcomes: Iterable[Outcome]) -> None:
         """Of a configuration one of whose trials is forgotten: what the others measured is done, the rest is free."""

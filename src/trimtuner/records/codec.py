@@ -10,8 +10,8 @@ from typing import NoReturn, TypeAlias, get_args
 
 from trimtuner.errors import InputError
 from trimtuner.problem.earlier import Earlier
-from trimtuner.problem.expressions import Value
-from trimtuner.problem.history import Measurement, Origin, Trial
+from trimtuner.problem.expressions import Scalar, Value
+from trimtuner.problem.history import Measurement, Origin, PlaceToTest, Trial
 from trimtuner.problem.values import plain_value
 from trimtuner.records.errors import RecordError
 
@@ -82,6 +82,17 @@ def configuration_key(configuration: Mapping[str, Value]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
+def plain_place(configuration: Mapping[str, Value], fraction: float) -> dict[str, object]:
+    """A configuration at a fraction, in values that JSON knows."""
+    return {"config": _plain(configuration), "fraction": float(fraction)}
+
+
+def decode_place(text: str) -> PlaceToTest:
+    """The configuration and the fraction that were written down."""
+    written = decode_mapping(text)
+    return _configuration(written.get("config")), float(str(written.get("fraction")))
+
+
 def encode_recommended(recommended: tuple[Mapping[str, Value], float] | None) -> str | None:
     """A recommended configuration with its fraction as text."""
     return None if recommended is None else encode([_plain(recommended[0]), recommended[1]], "the recommendation")
@@ -89,7 +100,10 @@ def encode_recommended(recommended: tuple[Mapping[str, Value], float] | None) ->
 
 def encode_measurements(measurements: Sequence[Measurement]) -> str:
     """Fractions and metrics as text; the configuration is the trial's."""
-    rows = [[measurement.fraction, _plain(measurement.metrics)] for measurement in measurements]
+    rows = [
+        [one.fraction, _plain(one.metrics), *([one.runs, _plain(one.spread)] if one.runs > 1 else [])]
+        for one in measurements
+    ]
     return encode(rows, "the measurements")
 
 
@@ -98,7 +112,7 @@ def decode_measurements(text: str, configuration: Mapping[str, Value]) -> tuple[
     rows = decode(text)
     if not isinstance(rows, list):
         raise RecordError(f"the record holds {text[:60]!r} where measurements were expected; restore a copy")
-    return tuple(Measurement(configuration, fraction, metrics) for fraction, metrics in rows)
+    return tuple(Measurement(configuration, fraction, metrics, *repeated) for fraction, metrics, *repeated in rows)
 
 
 def encode_trial(trial: Trial) -> dict[str, str | float | None]:
@@ -148,13 +162,17 @@ def _plain(values: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def _whole(value: Value) -> Value:
+    return tuple(map(_whole_scalar, value)) if isinstance(value, tuple) else _whole_scalar(value)
+
+
+def _whole_scalar(value: Scalar) -> Scalar:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _configuration(value: object) -> dict[str, Value]:
     if not isinstance(value, dict):
         raise RecordError(f"the record holds {str(value)[:60]!r} where a configuration was expected; restore a copy")
-    return value
+    return {name: tuple(one) if isinstance(one, list) else one for name, one in value.items()}
 
 
 def _refuse_constant(name: str) -> NoReturn:

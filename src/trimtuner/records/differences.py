@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
+from trimtuner.errors import cut
+from trimtuner.problem.expressions import Value
 from trimtuner.problem.values import is_number
 
 _MOST_DIFFERENCES = 12
-_LONGEST_SHOWN = 60
 _DIGESTS = {"space": "the values, machines or prices differ (of these, only a digest is kept)"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How a study differs from what a record has, a line each; if not at all, what it adds to that.
+
+    ``complete`` makes an old configuration one of the study with what is added.
+    """
+
+    differences: tuple[str, ...]
+    additions: tuple[str, ...] = ()
+    complete: Callable[[Mapping[str, Value]], dict[str, Value]] = dict
 
 
 def differences(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
@@ -35,7 +49,7 @@ def _differences(where: str, old: object, new: object) -> Iterator[str]:
     elif isinstance(old, list) and isinstance(new, list) and new and isinstance(new[0], dict):
         yield f"{where}: {len(old)} were listed, now {len(new)}"
     else:
-        yield f"{where}: was {_shown(old)}, is {_shown(new)}"
+        yield f"{where}: was {cut(repr(old))}, is {cut(repr(new))}"
 
 
 def _is_same(old: object, new: object) -> bool:
@@ -47,9 +61,9 @@ def _differences_by_key(where: str, old: dict[str, object], new: dict[str, objec
     for key in {**old, **new}:
         place = f"{where}.{key}" if where else key
         if key not in new:
-            yield f"{place}: was {_shown(old[key])}, is gone"
+            yield f"{place}: was {cut(repr(old[key]))}, is gone"
         elif key not in old:
-            yield f"{place}: is new, {_shown(new[key])}"
+            yield f"{place}: is new, {cut(repr(new[key]))}"
         else:
             yield from _differences(place, old[key], new[key])
 
@@ -76,8 +90,3 @@ def _by_name(value: object) -> dict[str, object]:
         if isinstance(item, dict):
             found[str(item["name"])] = {key: one for key, one in item.items() if key != "name"}
     return found
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

@@ -8,7 +8,8 @@ TrimTunerError
 │   ├── DefinitionDiffers    the name belongs to another study: take another name, or the old definition
 │   └── NotOpen              somebody else ended this attempt, or nobody began it: read the history again
 └── SearchOver
-    └── OverBudget           start something cheaper, or stop
+    ├── OverBudget           start something cheaper, or stop
+    └── OverTime             start something on fewer machines, or stop
 """
 
 from __future__ import annotations
@@ -65,3 +66,13 @@ class OverBudget(SearchOver):
         self.spent = spent
         self.reserved = reserved
         self.wanted = wanted
+
+
+class OverTime(SearchOver):
+    """How long machines may be at work at worst does not fit what is left of their time; nothing was changed."""
+
+    def __init__(self, cap_seconds: float, taken_seconds: float, wanted_seconds: float) -> None:
+        super().__init__(
+            f"{wanted_seconds / 3600:.4g} more machine-hours, should the trial run until its time-out, do not fit: of "
+            f"{cap_seconds / 3600:.4g}, {taken_seconds / 3600:.4g} are used or reserved for trials under way"
+        )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Trial
 from trimtuner.records.codec import Json
 from trimtuner.records.money import money_left, to_usd
@@ -17,13 +18,17 @@ CREATED = "created"
 LEARNS = "learns from"  # once for each earlier study, with all that was taken over from it
 ASKED = "asked"
 STARTED = "started"
+WAITING = "waiting"  # of an attempt that was handed in and has not begun: STARTED is logged again when it has
 RETRIED = "retried"
+REPEATED = "repeated"  # how an attempt ended that measured, at a trial that is the mean of several
 FINISHED = "finished"
 FAILED = "failed"
 ADOPTED = "adopted"
 IMPORTED = "imported"
+ENQUEUED = "enqueued"  # a configuration and a fraction that a user wants next
 FORGOTTEN = "forgotten"  # of a failed trial: from then on it only cost its money
 BUDGET_CHANGED = "budget changed"
+GROWN = "grown"  # the space, with what was added; what was measured before is said in its words
 RESTATED = "restated"  # the definition: the same study, in the words of this version
 STOP_REQUESTED = "stop requested"
 
@@ -38,6 +43,15 @@ class Owner:
     pid_started: str  # numbers of processes come again, with another start
     heartbeat_at: float | None = None  # None: not registered yet
     silent_seconds: float | None = None  # since then, by the clock that the heartbeat is of
+
+
+@dataclass(frozen=True)
+class TimeCap:
+    """How long machines may be at work for a study in all: a trial is charged for each of its machines."""
+
+    seconds: float
+    worst_seconds: float  # of a trial, which is reserved on each of its machines while it is under way
+    machines_in: Callable[[Mapping[str, Value]], int]  # of a configuration
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from sqlalchemy import Row, update
 
 from trimtuner.errors import InputError
+from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement, Origin, Outcome, Trial
 from trimtuner.problem.problem import TIME
 from trimtuner.records import facts
 from trimtuner.records.change import Change
-from trimtuner.records.codec import configuration_key, encode_measurements
+from trimtuner.records.codec import configuration_key, encode_measurements, plain_place
 from trimtuner.records.database import Database, clock
-from trimtuner.records.facts import Owner
+from trimtuner.records.facts import Owner, TimeCap
 from trimtuner.records.money import charged_nanos, to_nanos, to_usd
 from trimtuner.records.schema import ATTEMPTS, OWNERS, TRIALS
 from trimtuner.records.view import StudyView, next_number, trial_of
@@ -31,7 +32,7 @@ class Record(StudyView):
         super().__init__(reader, row)
         self._writer = writer
 
-    def claim(self, trial: Trial, reserve: float, owner: str) -> bool:
+    def claim(self, trial: Trial, reserve: float, owner: str, cap: TimeCap | None = None) -> bool:
         """Write a trial down with its worst-case cost reserved, before it starts; False: ask again.
 
         It is refused where another trial was added since the history was read (its number is taken), or where its
@@ -46,8 +47,10 @@ class Record(StudyView):
                 raise InputError(f"trial {trial.number} leaves a gap; the next one is trial {following}")
             if trial.number < following or change.is_taken(key, (trial.fraction, *trial.snapshots)):
                 return False
+            change.require_definition(self._definition)
             change.require_owner(owner)
             change.require_budget(wanted)
+            change.require_time(cap, trial.config)
             asked = change.log(facts.ASKED, trial.number, {"fraction": trial.fraction, "reserve": reserve})
             change.add_trial(trial, key, owner, asked)
             change.open_attempt(trial.number, 1, wanted)
@@ -63,21 +66,39 @@ class Record(StudyView):
             where = {"handle": handle, "started_at": change.at}
             change.update(ATTEMPTS, {"trial": number, "attempt": attempt}, where)
 
-    def retry(self, number: int, attempt: int, cost: float, seconds: float | None, failed: str, reserve: float) -> int:
+    def waits(self, number: int, attempt: int, why: str) -> None:
+        """The attempt was handed in and has not begun; ``started`` says when it has."""
+        require_text(why, "what it waits for")
+        with self._change() as change:
+            change.require_open(number, attempt)
+            change.log(facts.WAITING, number, {"attempt": attempt, "why": why})
+
+    def retry(
+        self,
+        number: int,
+        attempt: int,
+        cost: float,
+        seconds: float | None,
+        failed: str,
+        reserve: float,
+        cap: TimeCap | None = None,
+    ) -> int:
         """Close an attempt, charged, and open the next with a reserve of its own; its number.
 
-        Where the new reserve does not fit the budget, nothing is changed: the attempt is still there to be finished.
+        Where the new reserve does not fit the budget, or the time, nothing is changed: the attempt is still there to be
+        finished.
         """
         require_text(failed, "the kind of failure")
         charge = to_nanos(cost, f"the cost of trial {number}")
         wanted = to_nanos(reserve, f"the reserve of trial {number}")
         _require_finite(seconds, f"the seconds of trial {number}")
         with self._change() as change:
-            change.require_open(number, attempt)
+            row = change.require_open(number, attempt)
             detail = {"attempt": attempt, "failed": failed, "cost": cost, "seconds": seconds, "reserve": reserve}
             change.log(facts.RETRIED, number, detail)
             change.close_attempt(number, attempt, charge, seconds, failed)
             change.require_budget(wanted)
+            change.require_time(cap, trial_of(row).config)
             change.open_attempt(number, attempt + 1, wanted)
             change.update(TRIALS, {"number": number}, {"attempt": attempt + 1})
         return attempt + 1
@@ -132,6 +153,14 @@ class Record(StudyView):
             for key, measurement in new.values():
                 self._import(change, measurement, key)
         return len(new), len(listed) - len(new)
+
+    def enqueue(self, configuration: Mapping[str, Value], fraction: float) -> None:
+        """Write down what a user wants next; an error where it is measured, has failed, or is under way already."""
+        _require_fractions(None, (fraction,))
+        with self._change() as change:
+            if change.is_taken(configuration_key(configuration), (fraction,)):
+                raise InputError("this configuration is tested at this fraction already")
+            change.log(facts.ENQUEUED, None, plain_place(configuration, fraction))
 
     def forget(self, numbers: Iterable[int]) -> None:
         """Take failures back, all or none: they cost what they cost, and their places may be asked again."""

@@ -17,7 +17,7 @@ from trimtuner.records.addresses import Address, Place, place_of
 from trimtuner.records.change import Change
 from trimtuner.records.codec import decode_mapping, encode_definition
 from trimtuner.records.database import Database, clock, take_turn
-from trimtuner.records.differences import differences
+from trimtuner.records.differences import Comparison, differences
 from trimtuner.records.errors import DefinitionDiffers, RecordError
 from trimtuner.records.migrations import migrate_one_step, refuse_newer, version_of
 from trimtuner.records.money import Ledger, to_nanos, to_usd
@@ -78,19 +78,19 @@ class Records(RecordsView):
         definition: Mapping[str, object],
         budget: float | None,
         gather: Callable[[], Sequence[Earlier]] = tuple,
-        differing: Callable[[Mapping[str, object]], Sequence[str]] | None = None,
+        compare: Callable[[Mapping[str, object]], Comparison] | None = None,
     ) -> Record:
         """The study of that name, made if need be; one that is defined otherwise is refused, another budget noted.
 
         ``gather`` finds the earlier studies that a new one learns from. It is asked once, when the study is made; what
-        it found is copied into the record. ``differing`` says how the study differs from a definition in the record,
-        where other words may mean the same: then the record is given the new ones.
+        it found is copied into the record. ``compare`` says how the study differs from a definition in the record,
+        where other words may mean the same, or more of the same: then the record is given the new ones.
         """
         require_text(name, "the name of a study")
         text = encode_definition(definition)
         nanos = None if budget is None else to_nanos(budget, "the budget")
         earlier = () if name in self.names() else gather()
-        return Record(self._reader, self._writer, self._create_or_find(name, text, nanos, earlier, differing))
+        return Record(self._reader, self._writer, self._create_or_find(name, text, nanos, earlier, compare))
 
     def open(self, name: str) -> Record:
         """The study of that name, to be changed; an error where it is not as it was written."""
@@ -107,7 +107,7 @@ class Records(RecordsView):
         definition: str,
         budget: int | None,
         earlier: Sequence[Earlier],
-        differing: Callable[[Mapping[str, object]], Sequence[str]] | None,
+        compare: Callable[[Mapping[str, object]], Comparison] | None,
     ) -> Row[tuple[object, ...]]:
         query = SHOWN[STUDIES].where(STUDIES.c.name == name)
         with self._writer.transaction() as connection:
@@ -120,10 +120,10 @@ class Records(RecordsView):
                 refuse_damaged(connection, self._writer.where, row.study)
             if row.definition != definition:
                 old, new = decode_mapping(row.definition), decode_mapping(definition)
-                found = differences(old, new) if differing is None else differing(old)
-                if found:
-                    raise DefinitionDiffers(name, found)
-                self._writer.keep(connection, _restate(connection, row.study, definition).seal())
+                found = Comparison(tuple(differences(old, new))) if compare is None else compare(old)
+                if found.differences:
+                    raise DefinitionDiffers(name, found.differences)
+                self._writer.keep(connection, _restate(connection, row.study, definition, found).seal())
             if row.budget != budget:
                 self._writer.keep(connection, _change_budget(connection, row.study, row.budget, budget).seal())
             return connection.execute(query).one()
@@ -210,9 +210,13 @@ def _make_study(
     return change
 
 
-def _restate(connection: Connection, study: int, definition: str) -> Change:
+def _restate(connection: Connection, study: int, definition: str, found: Comparison) -> Change:
     change = Change(connection, study, Ledger(study))
-    change.log(facts.RESTATED, None, {})
+    if found.additions:
+        change.log(facts.GROWN, None, {"added": list(found.additions)})
+        change.complete_configurations(found.complete)
+    else:
+        change.log(facts.RESTATED, None, {})
     change.update(STUDIES, {}, {"definition": definition})
     return change
 

@@ -9,11 +9,33 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, Row, Select, func, select
 
 from trimtuner.problem.earlier import Earlier
-from trimtuner.problem.history import History, Outcome, Trial
-from trimtuner.records.codec import Json, decode_earlier, decode_mapping, decode_measurements, decode_trial
+from trimtuner.problem.history import History, Outcome, PlaceToTest, Trial
+from trimtuner.records.codec import (
+    Json,
+    decode_earlier,
+    decode_mapping,
+    decode_measurements,
+    decode_place,
+    decode_trial,
+)
 from trimtuner.records.database import Database, clock
 from trimtuner.records.errors import RecordError
-from trimtuner.records.facts import FORGOTTEN, LEARNS, STOP_REQUESTED, Attempt, Entry, Event, OpenTrial, Owner, Status
+from trimtuner.records.facts import (
+    ENQUEUED,
+    FORGOTTEN,
+    GROWN,
+    LEARNS,
+    RETRIED,
+    STARTED,
+    STOP_REQUESTED,
+    WAITING,
+    Attempt,
+    Entry,
+    Event,
+    OpenTrial,
+    Owner,
+    Status,
+)
 from trimtuner.records.money import Ledger, charged_nanos, to_usd
 from trimtuner.records.schema import ATTEMPTS, EVENTS, LEDGER, OWNERS, SECRET_BYTES, SHOWN, STUDIES, TRIALS
 
@@ -145,6 +167,16 @@ class StudyView:
         rows = self._read(query.order_by(EVENTS.c.sequence))
         return [Event(r.sequence, r.at, r.kind, r.trial, decode_mapping(r.detail)) for r in rows]
 
+    def waiting(self) -> dict[int, str]:
+        """Trials under way that have not begun, and what each waits for."""
+        kinds = (WAITING, STARTED, RETRIED)
+        query = select(EVENTS.c.trial, EVENTS.c.kind, EVENTS.c.detail).join(
+            TRIALS, (TRIALS.c.study == EVENTS.c.study) & (TRIALS.c.number == EVENTS.c.trial)
+        )
+        of_open = query.where(EVENTS.c.study == self._study, EVENTS.c.kind.in_(kinds), TRIALS.c.told.is_(None))
+        last = {row.trial: row for row in self._read(of_open.order_by(EVENTS.c.sequence))}
+        return {trial: str(decode_mapping(r.detail)["why"]) for trial, r in last.items() if r.kind == WAITING}
+
     def stop_requested(self, since: int) -> bool:
         """Whether somebody asked to stop after that version.
 
@@ -175,15 +207,23 @@ class StudyView:
         return int(connection.execute(query).scalar_one())
 
     def _updated(self, connection: Connection, version: int) -> _Reading:
-        known = self._known
+        grown = self._grown(connection, self._known.version)
+        # Where the space has grown, what was read before is now said otherwise; nothing waited when it grew.
+        known = self._known if grown is None else _Reading(0, -1, History())
         asked = {trial.number: trial for trial in known.history.pending}
         of_study = SHOWN[TRIALS].where(TRIALS.c.study == self._study)
         told = connection.execute(of_study.where(TRIALS.c.told > known.told).order_by(TRIALS.c.told)).all()
         still = connection.execute(of_study.where(TRIALS.c.told.is_(None)).order_by(TRIALS.c.asked)).all()
-        ended = (_outcome_of(row, asked.get(row.number) or trial_of(row)) for row in told)
-        pending = (asked.get(row.number) or trial_of(row) for row in still)
-        following = next_number(connection, self._study)
-        history = History((*known.history.outcomes, *ended), tuple(pending), following)
+        trials = {row.number: asked.get(row.number) or trial_of(row) for row in (*told, *still)}
+        waiting = History(queued=(*known.history.queued, *self._enqueued(connection, grown or known.version)))
+        for number in sorted(trials.keys() - asked.keys()):
+            waiting = waiting.with_asked(trials[number])
+        history = History(
+            outcomes=(*known.history.outcomes, *(_outcome_of(row, trials[row.number]) for row in told)),
+            pending=tuple(trials[row.number] for row in still),
+            next_number=next_number(connection, self._study),
+            queued=waiting.queued,
+        )
         for number in self._forgotten(connection, known.version):
             history = history.with_forgotten(number)
         return _Reading(told[-1].told if told else known.told, version, history)
@@ -192,6 +232,17 @@ class StudyView:
         """The trials that were forgotten after that version."""
         query = select(EVENTS.c.trial).where(EVENTS.c.study == self._study, EVENTS.c.sequence > after)
         return list(connection.execute(query.where(EVENTS.c.kind == FORGOTTEN).order_by(EVENTS.c.sequence)).scalars())
+
+    def _grown(self, connection: Connection, after: int) -> int | None:
+        """When the space last grew after that version, if it did."""
+        query = select(func.max(EVENTS.c.sequence)).where(EVENTS.c.study == self._study, EVENTS.c.sequence > after)
+        return connection.execute(query.where(EVENTS.c.kind == GROWN)).scalar()
+
+    def _enqueued(self, connection: Connection, after: int) -> list[PlaceToTest]:
+        """What users wanted next after that version."""
+        query = select(EVENTS.c.detail).where(EVENTS.c.study == self._study, EVENTS.c.sequence > after)
+        rows = connection.execute(query.where(EVENTS.c.kind == ENQUEUED).order_by(EVENTS.c.sequence)).scalars()
+        return [decode_place(text) for text in rows]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from trimtuner.problem.expressions import Value
 from trimtuner.problem.parameters import Choice, Int, Parameter
 from trimtuner.problem.problem import Constraint, Problem
 from trimtuner.problem.space import Space
-from trimtuner.records.differences import differences
+from trimtuner.records.differences import Comparison, differences
+from trimtuner.study.growing import lacking_defaults, without_additions
 from trimtuner.tuning.methods import split_text
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recipes import METHODS
@@ -65,19 +66,32 @@ class Description:
         return hashlib.sha256(json.dumps(self.plain, sort_keys=True).encode()).hexdigest()[:16]
 
     def differences_from(self, stored: Mapping[str, object]) -> tuple[str, ...]:
-        """How it differs from what a record says, a line each; none where it is the same study."""
-        old: dict[str, object] = dict(stored)
-        new = self.plain
+        """How it differs from what a record says, a line each; none where it is the same study, or more of it."""
+        return self.compared_with(stored).differences
+
+    def compared_with(self, stored: Mapping[str, object]) -> Comparison:
+        """How it differs from what a record says; where it only adds to the space of the same study, what it adds."""
         if _is_of_before(stored):
-            old, new = _in_terms_of_before(stored), self._as_before()
+            return Comparison(self._differences(_in_terms_of_before(stored), self._as_before()))
+        found = self._differences(stored, without_additions(stored, self.plain))
+        lacking = tuple(lacking_defaults(stored, self.problem.space))
+        if found or lacking:
+            return Comparison(lacking if not found else (*self._differences(stored, self.plain), *lacking))
+        return Comparison((), self._differences(stored, self.plain), self.problem.space.completed)
+
+    def _differences(self, stored: Mapping[str, object], described: Mapping[str, object]) -> tuple[str, ...]:
+        old, new = dict(stored), dict(described)
         if old.get("method") != new["method"]:  # whose options and parts are then others, too
             old, new = ({key: told for key, told in one.items() if key not in _OF_METHOD} for one in (old, new))
+        elif isinstance(options := old.get("options"), Mapping):
+            # A method that has gained an option since does by default what it did before.
+            old["options"] = {**_options(METHODS[str(new["method"])].options), **options}
         return tuple(differences(old, new))
 
     def _goal(self) -> dict[str, object]:
         goal = self.problem.goal
-        wanted: dict[str, object] = {goal.direction: goal.metric}
-        return wanted if goal.against is None else {**wanted, "minimize": goal.against}
+        words = {"maximize": goal.maximized, "minimize": goal.minimized}
+        return {word: metrics for word, metrics in words.items() if metrics is not None}
 
     def _who_searches(self) -> dict[str, object]:
         if isinstance(self.method, Recipe):
@@ -124,9 +138,11 @@ def _in_terms_of_before(stored: Mapping[str, object]) -> dict[str, object]:
 def _method(text: str, options: Mapping[str, Value]) -> dict[str, object]:
     """With the defaults of this version: a search goes on as it began."""
     name, written = split_text(text)
-    chosen = METHODS[name].chosen({**written, **options})
-    plain = {key: value for key, value in sorted(chosen.items()) if isinstance(value, str | bool | int | float)}
-    return {"method": name, "options": {**plain}}
+    return {"method": name, "options": _options(METHODS[name].chosen({**written, **options}))}
+
+
+def _options(chosen: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in sorted(chosen.items()) if isinstance(value, str | bool | int | float)}
 
 
 def _constraint(constraint: Constraint) -> dict[str, object]:
@@ -138,7 +154,11 @@ def _choices(space: Space) -> dict[str, object]:
     if space.listed is not None:
         scales: dict[str, object] = {name: choice.scale for name, choice in space.scaled_by_hand.items()}
         configs: list[object] = [
-            {"values": {**config}, "price_per_hour": space.price_per_hour(config)} for config in space.listed
+            {
+                "values": {name: _json(value) for name, value in config.items()},
+                "price_per_hour": space.price_per_hour(config),
+            }
+            for config in space.listed
         ]
         return {"configs": configs, **({"scales": scales} if scales else {})}
     return {
@@ -147,10 +167,15 @@ def _choices(space: Space) -> dict[str, object]:
     }
 
 
+def _json(value: Value) -> object:
+    """As JSON gives it back, which knows lists only."""
+    return [*value] if isinstance(value, tuple) else value
+
+
 def _parameter(name: str, parameter: Parameter) -> dict[str, object]:
     when = None if parameter.when is None else parameter.when.text
     if isinstance(parameter, Choice):
-        return {"name": name, "values": [*parameter.values], "scale": parameter.scale, "when": when}
+        return {"name": name, "values": [*map(_json, parameter.values)], "scale": parameter.scale, "when": when}
     kind = "int" if isinstance(parameter, Int) else "float"
     bounds: dict[str, object] = {"min": parameter.min, "max": parameter.max}
     return {"name": name, "type": kind, **bounds, "scale": parameter.scale, "when": when}

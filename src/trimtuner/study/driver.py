@@ -1,4 +1,4 @@
-"""The loop: ask, run, tell, record. It may be killed at any instant; another one goes on from the record.
+"""The loop on an engine: ask, run, tell, record. It may be killed at any instant; another one goes on from the record.
 
 record before start     a trial is claimed, its worst case reserved, before the engine hears of it
 confirm before forget   a trial is told only when the engine has confirmed its end
@@ -15,16 +15,21 @@ from typing import TypeAlias
 
 from trimtuner.engines.protocol import EXIT, LOST, AttemptState, End, Engine, EngineTrouble, Launch
 from trimtuner.errors import InputError, SearchOver
-from trimtuner.problem.history import PREEMPTED, Trial
-from trimtuner.records import NotOpen, OpenTrial, OverBudget, RecordGone
-from trimtuner.study.judging import BAD_METRIC, SILENT, Verdict, judge
+from trimtuner.problem.history import PREEMPTED, Measurement, Trial
+from trimtuner.records import Event, NotOpen, OpenTrial, OverBudget, OverTime, Record, RecordGone
+from trimtuner.records.codec import decode_measurements, encode_measurements
+from trimtuner.records.facts import REPEATED, RETRIED
+from trimtuner.study.judging import BAD_METRIC, SILENT, Verdict, judge, judge_going_on
+from trimtuner.study.loop import rounds
 from trimtuner.study.memory import Recorded
 from trimtuner.study.owners import HEARTBEAT_SECONDS
+from trimtuner.study.repeating import mean_of
 from trimtuner.study.study import Study, forgotten_text
 
 LaunchOf: TypeAlias = Callable[[str, Trial, int], Launch]  # study, trial, attempt
 
 _WORKS_BELOW = "works below"  # a run, before its first start: which owner it is, and where it keeps attempts
+_RUN = "run"  # of a trial that is the mean of several: what one of them measured
 _PAUSE = 0.1  # seconds between looks at the running trials
 _LOOK_FOR_ABANDONED = 10.0  # seconds between looks for trials of processes that died
 _PATIENCE_WITH_TROUBLE = 900.0  # seconds: time to renew a credential, or for a network to come back
@@ -37,7 +42,7 @@ _TRIALS_TO_BLAME_IT = 5  # that fail so before any is measured: no model is need
 class Happening:
     """Something to tell whoever watches the run."""
 
-    kind: str  # "started", "adopted", "ended", "retried", "in trouble", "forgotten"
+    kind: str  # "started", "waiting", "began", "adopted", "ended", "retried", "repeated", "in trouble", "forgotten"
     trial: Trial  # of several, the last
     attempt: int
     text: str = ""
@@ -55,6 +60,7 @@ class _Watched:
     seen_seconds: float = 0.0  # that an earlier watcher saw it run, or may have
     may_have_run: bool = False  # that watcher did not come to say whether it was started
     begun_below: Path | None = None  # nor where, but it had its folder there
+    waiting: str = ""  # for what, while it has not begun
 
 
 @dataclass(frozen=True)
@@ -80,11 +86,13 @@ class Driver:
         *,
         parallel: int = 1,
         retries: Mapping[str, int] | None = None,
+        repeats: int = 1,
         listener: Listener = lambda _: None,
     ) -> None:
         self.study, self._memory, self.record = study, memory, memory.record
         self._engine, self._launch_of = engine, launch_of
         self._parallel, self._retries, self._listener = parallel, dict(retries or {}), listener
+        self._repeats = repeats
         self._watched: dict[int, _Watched] = {}
         self._began = self.record.version()
         self._is_stopping = False
@@ -95,9 +103,9 @@ class Driver:
         self._faults = 0  # of the command, in this run
 
     @property
-    def running(self) -> list[tuple[Trial, float]]:
-        """The trials under way, each with the time when it was started or found."""
-        return [(one.trial, one.since) for one in self._watched.values()]
+    def running(self) -> list[tuple[Trial, float, str]]:
+        """The trials under way, each with the time when it was started or found, and what it waits for, if it does."""
+        return [(one.trial, one.since, one.waiting) for one in self._watched.values()]
 
     def stop_asking(self) -> None:
         """Start nothing more; what runs goes on."""
@@ -107,29 +115,69 @@ class Driver:
         """Until the search is over or was asked to stop, and every trial of ours has ended; why it ended."""
         with self._memory.beating():
             self._forget_bad_start()
+            turns = rounds(self)
             try:
-                return self._run(tick)
+                while True:
+                    ended = next(turns)
+                    tick()
+                    if self._watched and not ended:
+                        time.sleep(_PAUSE_IN_TROUBLE if self._trouble else _PAUSE)
+            except SearchOver as over:
+                return str(over)
             except RecordGone as gone:
                 raise RecordGone(f"{gone}. {self._end_unrecorded()}") from None
 
-    def _run(self, tick: Callable[[], None]) -> str:
-        over = "it was asked to stop"
-        while True:
-            self._keep_in_touch()
-            ended = self._collect()
-            if not self._is_stopping and not self._trouble:
-                reason = self._fill()
-                over = reason or over
-                # What waits for the end of a running trial may be affordable then.
-                if reason is not None and not self._watched:
-                    self._adopt_abandoned()  # the last one to leave leaves nothing open that it could close
-                if reason is not None and not self._watched:
-                    return reason
-            if self._is_stopping and not any(one.handle for one in self._watched.values()):
-                return over  # what never came to start is left to the next run
-            tick()
-            if not ended:
-                time.sleep(_PAUSE_IN_TROUBLE if self._trouble else _PAUSE)
+    def collect(self) -> list[int]:
+        """Tell the record of every trial that has ended; their numbers."""
+        self._keep_in_touch()
+        ended = []
+        is_well = True
+        for one in list(self._watched.values()):
+            if one.handle is None:
+                is_well = self._begin(one) and is_well
+                continue
+            try:
+                state = self._engine.poll(one.handle)
+                self._has_worked = True
+            except EngineTrouble as trouble:
+                is_well = False
+                self._bear(one, trouble)
+                continue
+            if state.end is not None:
+                del self._watched[one.trial.number]
+                self._notice_stop()  # who ended the trial may have asked us to stop before
+                self._end(one, state, state.end)
+                ended.append(one.trial.number)
+            else:
+                self._note_waiting(one, one.handle, state.waiting)
+        if is_well:
+            self._trouble = _Trouble()
+        return ended
+
+    def next_trial(self) -> Trial | None:
+        """The next to start, where a place is free and the engine well."""
+        if self._is_stopping:
+            raise SearchOver("it was asked to stop")
+        if self._trouble or len(self._watched) >= self._parallel:
+            return None
+        if self._faults >= _TRIALS_TO_BLAME_IT and not self.study.history.measurements:
+            raise SearchOver(
+                f"{self._faults} trials failed and none was measured, so it seems to be the command; "
+                "see how their logs end, mend it, and run again"
+            )
+        return self.study.ask()
+
+    def start(self, trial: Trial) -> None:
+        """Have the engine start it; where it cannot yet, that is tried again each time that we collect."""
+        self._start(_Watched(trial, 1, None, time.time()))
+
+    def is_done(self) -> bool:
+        """Whether every trial of ours has ended; one that never came to start is left to the next run."""
+        if self._is_stopping:
+            return not any(one.handle for one in self._watched.values())
+        if not self._watched:
+            self._adopt_abandoned()  # the last one to leave leaves nothing open that it could close
+        return not self._watched
 
     def _forget_bad_start(self) -> None:
         """The command was wrong in an earlier run; whoever runs it again has mended it."""
@@ -182,24 +230,8 @@ class Driver:
                 )
             )
             return
-        launch = self._launch_of(self.record.id, one.trial, one.attempt)
-        handle = self._engine.take_over(launch, one.handle)
+        handle = self._engine.take_over(self._launch(one.trial, one.attempt), one.handle)
         self._watched[one.trial.number] = _Watched(one.trial, one.attempt, handle, time.time(), seen_seconds)
-
-    def _fill(self) -> str | None:
-        """Ask and start until every place is taken; why nothing more is asked, if so."""
-        while len(self._watched) < self._parallel and not self._trouble:
-            if self._faults >= _TRIALS_TO_BLAME_IT and not self.study.history.measurements:
-                return (
-                    f"{self._faults} trials failed and none was measured, so it seems to be the command; "
-                    "see how their logs end, mend it, and run again"
-                )
-            try:
-                trial = self.study.ask()
-            except SearchOver as over:
-                return str(over)
-            self._start(_Watched(trial, 1, None, time.time()))
-        return None
 
     def _start(self, one: _Watched) -> None:
         self._watched[one.trial.number] = one
@@ -207,7 +239,7 @@ class Driver:
 
     def _begin(self, one: _Watched) -> bool:
         """Have it started; engines start an attempt once, however often they are asked to. Whether it worked."""
-        launch = self._launch_of(self.record.id, one.trial, one.attempt)
+        launch = self._launch(one.trial, one.attempt)
         try:
             self._say_where(launch)
             one.handle = self._engine.start(replace(launch, may_have_run=one.may_have_run, begun_below=one.begun_below))
@@ -232,29 +264,18 @@ class Driver:
         said = [event.detail for event in self.record.events() if event.kind == _WORKS_BELOW]
         return next((Path(str(one["folder"])) for one in said if one["owner"] == owner), None)
 
-    def _collect(self) -> bool:
-        """Tell the record of every trial that has ended; whether there was one."""
-        ended = False
-        is_well = True
-        for one in list(self._watched.values()):
-            if one.handle is None:
-                is_well = self._begin(one) and is_well
-                continue
-            try:
-                state = self._engine.poll(one.handle)
-                self._has_worked = True
-            except EngineTrouble as trouble:
-                is_well = False
-                self._bear(one, trouble)
-                continue
-            if state.end is not None:
-                del self._watched[one.trial.number]
-                self._notice_stop()  # who ended the trial may have asked us to stop before
-                self._end(one, state, state.end)
-                ended = True
-        if is_well:
-            self._trouble = _Trouble()
-        return ended
+    def _note_waiting(self, one: _Watched, handle: str, why: str) -> None:
+        """Say that it waits, and when it has begun; until then no time of it has passed."""
+        if bool(why) == bool(one.waiting):
+            one.waiting = why
+            return
+        one.waiting, one.since = why, time.time()
+        with suppress(NotOpen):  # another process, which took us for dead, was first
+            if why:
+                self.record.waits(one.trial.number, one.attempt, why)
+            else:
+                self.record.started(one.trial.number, one.attempt, handle)
+            self._listener(Happening("waiting" if why else "began", one.trial, one.attempt, why))
 
     def _bear(self, one: _Watched, trouble: EngineTrouble) -> None:
         """Say it once, and look again for a while: the trial is as safe as its dead-man limit makes it."""
@@ -269,32 +290,89 @@ class Driver:
     def _end(self, one: _Watched, state: AttemptState, end: End) -> None:
         if end.kind == LOST and (end.seconds == 0.0 or not one.may_have_run):  # else we started it, and saw all of it
             end = replace(end, seconds=max(end.seconds, one.seen_seconds))
-        verdict = judge(self.study.problem, one.trial, state, end)
+        verdict = self._verdict(one, state, end)
         try:
             if self._is_retried(one, verdict):
                 self._retry(one, verdict, end)
-            else:
-                self._finish(one, verdict)
+            elif not self._is_repeated(one, verdict, end):
+                self._finish(one, self._mean(one, verdict))
         except NotOpen:
             return  # another process, which took us for dead, was first
         if one.handle is not None:
             self._engine.forget(one.handle)
 
+    def _verdict(self, one: _Watched, state: AttemptState, end: End) -> Verdict:
+        launch = self._launch_of(self.record.id, one.trial, one.attempt)
+        before = self._seconds_before(one) if launch.keeps_checkpoint and one.attempt > 1 else 0.0
+        if not before:
+            return judge(self.study.problem, one.trial, state, end)
+        return judge_going_on(self.study.problem, one.trial, state, end, before)
+
+    def _seconds_before(self, one: _Watched) -> float:
+        """How long the attempts ran that this one went on with: those after the last that came to its end."""
+        retried = [event.detail for event in self._events_of(one.trial) if event.kind == RETRIED]
+        last = max((place for place, detail in enumerate(retried) if detail["failed"] == REPEATED), default=-1)
+        return sum(float(str(detail["seconds"])) for detail in retried[last + 1 :])
+
+    def _events_of(self, trial: Trial) -> list[Event]:
+        return [event for event in self.record.events() if event.trial == trial.number]
+
+    def _launch(self, trial: Trial, attempt: int) -> Launch:
+        launch = self._launch_of(self.record.id, trial, attempt)
+        runs = self._runs_of(trial)
+        return replace(launch, repeat=1 + sum(number < attempt for number in runs)) if runs else launch
+
+    def _runs_of(self, trial: Trial) -> dict[int, tuple[Measurement, ...]]:
+        """What the attempts measured so far, each a run, by their numbers; written down before the next one begins."""
+        if self._repeats == 1:
+            return {}
+        told = [event.detail for event in self._events_of(trial) if event.kind == _RUN]
+        return {int(str(one["attempt"])): decode_measurements(str(one["measured"]), trial.config) for one in told}
+
+    def _is_repeated(self, one: _Watched, verdict: Verdict, end: End) -> bool:
+        """Whether the trial goes on with another run; not when there is no money for it, or no time."""
+        if self._repeats == 1 or verdict.outcome.failed is not None:
+            return False
+        trial = one.trial
+        if one.attempt not in self._runs_of(trial):
+            measured = encode_measurements(verdict.outcome.measurements)
+            self.record.log_event(_RUN, {"attempt": one.attempt, "measured": measured}, trial.number)
+        count = len(self._runs_of(trial))
+        if count >= self._repeats or self._is_stopping:
+            return False
+        attempt = self._open_next(one, verdict, end, REPEATED)
+        if attempt is None:
+            return False
+        self._listener(Happening("repeated", trial, attempt, f"run {count + 1} of {self._repeats}"))
+        self._start(_Watched(trial, attempt, None, time.time()))
+        return True
+
+    def _mean(self, one: _Watched, verdict: Verdict) -> Verdict:
+        runs = self._runs_of(one.trial) if verdict.outcome.failed is None else {}
+        return replace(verdict, outcome=mean_of(verdict.outcome, list(runs.values()))) if len(runs) > 1 else verdict
+
     def _is_retried(self, one: _Watched, verdict: Verdict) -> bool:
         failed = verdict.outcome.failed
-        return failed is not None and not self._is_stopping and one.attempt <= self._retries.get(failed, 0)
+        if failed is None or self._is_stopping:
+            return False
+        return one.attempt - len(self._runs_of(one.trial)) <= self._retries.get(failed, 0)
 
     def _retry(self, one: _Watched, verdict: Verdict, end: End) -> None:
-        outcome, failed = verdict.outcome, verdict.outcome.failed or PREEMPTED
-        reserve = self._memory.reserve_of(one.trial)
-        number = one.trial.number
-        try:
-            attempt = self.record.retry(number, one.attempt, outcome.cost, end.seconds, failed, reserve)
-        except OverBudget:
+        failed = verdict.outcome.failed or PREEMPTED
+        attempt = self._open_next(one, verdict, end, failed)
+        if attempt is None:
             self._finish(one, verdict)
             return
         self._listener(Happening("retried", one.trial, attempt, f"{failed}: {verdict.detail}"))
         self._start(_Watched(one.trial, attempt, None, time.time()))
+
+    def _open_next(self, one: _Watched, verdict: Verdict, end: End, why: str) -> int | None:
+        """Charge the attempt and open a further one, its worst case reserved; None where money or time lacks for it."""
+        number, cost, reserve = one.trial.number, verdict.outcome.cost, self._memory.reserve_of(one.trial)
+        try:
+            return self.record.retry(number, one.attempt, cost, end.seconds, why, reserve, self._memory.time_cap)
+        except (OverBudget, OverTime):
+            return None
 
     def _finish(self, one: _Watched, verdict: Verdict) -> None:
         earlier = self.record.charged(one.trial.number)
@@ -306,11 +384,11 @@ class Driver:
         self._listener(Happening("ended", one.trial, one.attempt, f"{failed}: {verdict.detail}" if failed else ""))
 
 
-def stop_now(memory: Recorded, engine: Engine) -> list[int]:
+def stop_now(record: Record, engine: Engine) -> list[int]:
     """End every trial of the study that the engine finds from here; the run that watches one, or the next, tells it."""
-    handles = {(found.trial, found.attempt): found.handle for found in engine.find(memory.record.id)}
+    handles = {(found.trial, found.attempt): found.handle for found in engine.find(record.id)}
     stopped = []
-    for one in memory.record.open_trials():
+    for one in record.open_trials():
         handle = handles.get((one.trial.number, one.attempt))
         if handle is not None:
             engine.stop(handle)

@@ -33,6 +33,8 @@ def _why_trial(state: StudyState, wanted: int) -> str:
     if trial.origin == "design":
         lines.append("the design asked for it: first trials are chosen by a rule, before there is a model to ask")
         return "\n".join(lines)
+    if trial.origin == "user":
+        return "\n".join([*lines, "it was enqueued: a user wanted it next"])
     if trial.origin == "import":
         return "\n".join([*lines, "it was measured elsewhere and imported"])
     if not before.measurements:

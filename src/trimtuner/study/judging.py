@@ -29,6 +29,15 @@ class Verdict:
         return replace(self.outcome, cost=self.outcome.cost + usd)
 
 
+def judge_going_on(problem: Problem, trial: Trial, state: AttemptState, end: End, seconds_before: float) -> Verdict:
+    """The outcome of an attempt that went on where others had come to: their time is part of it, and paid already."""
+    charged = _failure(problem, trial, PREEMPTED, end, "").outcome
+    reports = tuple(replace(one, seconds=one.seconds + seconds_before) for one in state.reports)
+    whole = replace(end, seconds=end.seconds + seconds_before)
+    verdict = judge(problem, trial, replace(state, reports=reports), whole)
+    return replace(verdict, outcome=replace(verdict.outcome, cost=charged.cost))
+
+
 def judge(problem: Problem, trial: Trial, state: AttemptState, end: End) -> Verdict:
     """The outcome of an attempt, charged for its time by our own clock, whatever the job says."""
     metrics, snapshots = _told(problem, trial, state)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
 from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.problem.earlier import Earlier
+from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
 from trimtuner.problem.problem import TIME
 from trimtuner.problem.reports import outcome_of_failure
 from trimtuner.records import NotOpen, OpenTrial, Place, Record, Records, RecordsView
 from trimtuner.records.addresses import place_of
+from trimtuner.records.differences import Comparison
+from trimtuner.records.facts import TimeCap
 from trimtuner.study.description import Description
 from trimtuner.study.owners import HEARTBEAT_SECONDS, alive_owners, this_process
 
@@ -28,8 +31,14 @@ class Memory(Protocol):
     def replace(self, history: History) -> None:
         """Take another history instead, where that can be done."""
 
+    def grown(self, description: Description, added: Sequence[str]) -> Memory:
+        """The same memory of a study whose space has grown; an error where trials are under way."""
+
     def claim(self, trial: Trial) -> bool:
         """Write down a trial that was asked; False: another was written down since, ask again."""
+
+    def enqueue(self, config: Mapping[str, Value], fraction: float) -> None:
+        """Write down what is to be asked next."""
 
     def tell(self, outcome: Outcome) -> None:
         """Write down how a trial ended."""
@@ -59,6 +68,12 @@ class InMemory:
         with _changing:
             self._history = history
 
+    def grown(self, description: Description, added: Sequence[str]) -> InMemory:
+        """The same, its configurations completed."""
+        _require_quiet(self._history.pending, self._history, added)
+        self.replace(self._history.with_configurations(description.problem.space.completed))
+        return self
+
     def claim(self, trial: Trial) -> bool:
         """A number that is taken is refused: another thread has asked since the history was read."""
         with _changing:
@@ -66,6 +81,11 @@ class InMemory:
                 return False
             self._history = self._history.with_asked(trial)
         return True
+
+    def enqueue(self, config: Mapping[str, Value], fraction: float) -> None:
+        """Let a configuration at a fraction wait for the next ask."""
+        with _changing:
+            self._history = self._history.with_queued(config, fraction)
 
     def tell(self, outcome: Outcome) -> None:
         """Put the outcome of a trial under way into the history; one that was told already is refused."""
@@ -76,10 +96,11 @@ class InMemory:
 
     def forget(self, numbers: Sequence[int]) -> None:
         """Take failed trials back, all of them or none."""
-        history = self._history
-        for number in numbers:
-            history = history.with_forgotten(number)
-        self._history = history
+        with _changing:
+            history = self._history
+            for number in numbers:
+                history = history.with_forgotten(number)
+            self._history = history
 
     @contextmanager
     def signs_of_life(self) -> Iterator[None]:
@@ -96,11 +117,22 @@ class Recorded:
         name: str,
         description: Description,
         gather: Callable[[], Sequence[Earlier]] = tuple,
+        time_cap: TimeCap | None = None,
     ) -> None:
+        self.time_cap = time_cap
         self.problem = problem = description.problem
-        self.record: Record = Records(storage).create_or_open(
-            name, description.plain, problem.budget, gather, description.differences_from
-        )
+        self._storage, records = storage, Records(storage)
+
+        def compare(stored: Mapping[str, object]) -> Comparison:
+            found = description.compared_with(stored)
+            if found.additions:
+                view = records.open(name)
+                alive = alive_owners(view)
+                under_way = [one.trial for one in view.open_trials() if one.owner in alive]
+                _require_quiet(under_way, view.history(), found.additions)
+            return found
+
+        self.record: Record = records.create_or_open(name, description.plain, problem.budget, gather, compare)
         self.place = str(place_of(storage))
         self.owner = this_process()
         self.record.register(self.owner)
@@ -113,13 +145,21 @@ class Recorded:
         """A record is added to, never exchanged."""
         raise InputError("the history of a study in a record cannot be replaced; tell what happened instead")
 
+    def grown(self, description: Description, added: Sequence[str]) -> Recorded:  # noqa: ARG002  (the record compares)
+        """The record says so, and is opened again."""
+        return Recorded(self._storage, self.record.name, description, time_cap=self.time_cap)
+
     def claim(self, trial: Trial) -> bool:
         """The record refuses a number that is taken, and a configuration under way or done at that fraction."""
-        return self.record.claim(trial, self.reserve_of(trial), self.owner.id)
+        return self.record.claim(trial, self.reserve_of(trial), self.owner.id, self.time_cap)
 
     def reserve_of(self, trial: Trial) -> float:
         """What the trial may cost at worst; nothing where it has no time-out or no price."""
         return self.problem.worst_cost(self.problem.space.price_per_hour(trial.config)) or 0.0
+
+    def enqueue(self, config: Mapping[str, Value], fraction: float) -> None:
+        """Whoever asks next, in whatever process, asks for it."""
+        self.record.enqueue(config, fraction)
 
     def tell(self, outcome: Outcome) -> None:
         """The last attempt's share of the cost is what earlier ones were not charged."""
@@ -178,6 +218,15 @@ class Recorded:
         while not over.wait(HEARTBEAT_SECONDS):
             with suppress(TrimTunerError):  # a busy record; the next beat will do
                 self.record.heartbeat(self.owner.id)
+
+
+def _require_quiet(under_way: Sequence[Trial], history: History, added: Sequence[str]) -> None:
+    """Refuse to let a space grow under trials that somebody runs, or that wait, in the words of the old one."""
+    what = f"the space can grow ({'; '.join(added)})"
+    if under_way:
+        raise InputError(f"trial {under_way[0].number} is under way; {what} when it has ended")
+    if history.queued:
+        raise InputError(f"{len(history.queued)} enqueued trials wait; {what} when they have run")
 
 
 def earlier_in_record(place: str | Path) -> Earlier:

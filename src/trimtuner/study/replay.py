@@ -97,8 +97,7 @@ def replay(
     limit = float("inf") if budget_runs is None else budget_runs * sum(costs) / len(costs)
     moments: list[ReplayMoment] = []
     started = time.process_time()
-    for trial in study.trials_in_turn(trials):
-        tell_from_table(study, table, trial)
+    for trial in study.in_turn(lambda trial: tell_from_table(study, table, trial), trials):
         recommendation = study.recommend() if study.history.measurements else None
         moments.append(scorer.moment(trial, recommendation, time.process_time() - started))
         is_best = recommendation is not None and recommendation.is_measured and scorer.is_best(recommendation)
@@ -108,10 +107,11 @@ def replay(
     return ReplayRun(seed, tuple(moments))
 
 
-def tell_from_table(study: Study, table: Table, trial: Trial) -> None:
-    """Tell a trial what the table says, snapshots included."""
+def tell_from_table(study: Study, table: Table, trial: Trial) -> Trial:
+    """Tell a trial what the table says, snapshots included; the trial."""
     cell, passed = table.told(trial.config, trial.fraction, trial.snapshots)
     study.tell_report(trial, cell.metrics, {fraction: one.metrics for fraction, one in passed.items()}, cell.failed)
+    return trial
 
 
 class _Scorer:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -12,33 +15,52 @@ import numpy as np
 
 from trimtuner.decisions.belief import Belief
 from trimtuner.decisions.stopping import Stop
-from trimtuner.errors import InputError, SearchOver
+from trimtuner.errors import InputError, SearchOver, nearest
 from trimtuner.models.posterior import one_thread
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import PREEMPTED, History, Outcome, Trial
-from trimtuner.problem.problem import COST, TIME, Problem
+from trimtuner.problem.problem import COST, TIME, Minimized, Problem, seconds_of_timeout
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 from trimtuner.problem.space import Space
+from trimtuner.problem.values import is_number, is_whole_number, plain_value
 from trimtuner.state import Money, StudyState
 from trimtuner.study.description import Description
+from trimtuner.study.loop import Ended, InThreads, InTurn, rounds
 from trimtuner.study.memory import InMemory, Memory, Recorded, budget_in_record, earlier_in_record
 from trimtuner.study.owners import alive_owners
+from trimtuner.study.progress import Progress
 from trimtuner.tuning import tuner
 from trimtuner.tuning.pareto import Front, front_of
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recipes import recipe_named
-from trimtuner.tuning.recommendation import Recommendation, recommendation_from
+from trimtuner.tuning.recommendation import Estimate, Recommendation, recommendation_from
 from trimtuner.views.words import usd
 
 if TYPE_CHECKING:
+    import pandas
+
     from trimtuner.records import StudyView
     from trimtuner.views.figures import Figure
+    from trimtuner.views.trials import Row
 
 Snapshots: TypeAlias = Mapping[float, Mapping[str, float]]
 Result: TypeAlias = Mapping[str, float | Snapshots]  # metrics, and "snapshots" where the run passed smaller fractions
+Callback: TypeAlias = "Callable[[Study, Row], object]"
 Train: TypeAlias = Callable[[dict[str, Value], float], Result]
 
+# What Optuna calls things.
+_OTHER_WORDS = {
+    "best_params": "best_config",
+    "best_trial": "recommend(), which need not be a trial that was run",
+    "best_trials": "front()",
+    "trials_dataframe": "to_dataframe()",
+    "enqueue_trial": "enqueue(config, fraction)",
+    "add_trial": "enqueue(config, fraction), or 'trimtuner import' for what was measured elsewhere",
+    "get_trials": "trials",
+    "direction": "problem.goal",
+    "stop": "raise tt.SearchOver in a callback of optimize",
+}
 _SNAPSHOTS = "snapshots"
 _BUGS_NOT_FAILURES = 3  # when the first trials of a loop all raise, it is the function, not the configurations
 _LONGEST_KIND = 64  # characters in the name of a failure
@@ -58,7 +80,7 @@ class Study:
         space: Space,
         *,
         maximize: str | None = None,
-        minimize: str | None = None,
+        minimize: Minimized = None,
         constraints: Iterable[str] = (),
         method: str | Recipe = "trimtuner",
         seed: int = 0,
@@ -172,6 +194,66 @@ class Study:
             raise InputError(f"forget takes a trial or its number, not {trial!r}")
         self._memory.forget([int(number)])
 
+    def enqueue(self, config: Mapping[str, Value], fraction: float = 1.0) -> None:
+        """Have a configuration tested next at a fraction, before what the method would ask; in a record, by any run.
+
+        A stop rule does not keep it from being asked; it waits only while what is left of the budget does not cover
+        its worst case.
+        """
+        if not isinstance(config, Mapping) or not is_number(fraction):
+            raise InputError(f"enqueue takes a configuration, a dict, and a fraction, not {config!r} and {fraction!r}")
+        space = self.problem.space
+        wanted = space.as_written({name: plain_value(value) for name, value in config.items()})
+        offered, key, history = space.nearest_fraction(fraction), space.key(wanted), self.history
+        for others, word in ((history.queued, "waits"), (history.tested(), "is tested")):
+            if any(at == offered and space.key(other) == key for other, at in others):
+                raise InputError(f"{wanted!r} {word} already at the fraction {offered:g}")
+        self._memory.enqueue(wanted, offered)
+
+    def grow(self, space: Space) -> None:
+        """Go on in a space with more: values, wider ranges, machines, fractions, or parameters that have a default.
+
+        What was measured counts, with the defaults of parameters that it had no value of. A study in a record can also
+        be opened with the larger space; the record says what was added, and when.
+        """
+        description = replace(self.description, problem=replace(self.problem, space=space))
+        found = description.compared_with(self.description.plain)
+        if found.differences:
+            raise InputError(f"a space can only grow ({'; '.join(found.differences)}); make another study")
+        recipe = self.recipe.learning_from([one.earlier for one in self.recipe.earlier], space)
+        recipe.check(description.problem)
+        self._set_up(description, recipe, self._memory.grown(description, found.additions), self.name)
+
+    @property
+    def best_config(self) -> dict[str, Value]:
+        """The configuration that is recommended."""
+        return dict(self.recommend().config)
+
+    @property
+    def best_value(self) -> Estimate:
+        """What the recommended configuration measures of the goal's metric, or is expected to: then with an interval.
+
+        Where one metric is maximized and another minimized: of the first.
+        """
+        return self.recommend().estimates[self.problem.goal.metric]
+
+    @property
+    def trials(self) -> tuple[Row, ...]:
+        """Every trial, under way or ended, in the order of their numbers: configuration, state, metrics, cost, time."""
+        from trimtuner.views.trials import rows
+
+        return rows(self.state())
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """The trials as a table of pandas: a column for each parameter (config_…) and metric (metric_…)."""
+        from trimtuner.views.trials import flat_rows
+
+        try:
+            import pandas
+        except ModuleNotFoundError:
+            raise InputError("to_dataframe needs pandas; pip install pandas, or read study.trials") from None
+        return pandas.DataFrame(flat_rows(self.trials))
+
     def plot(self, view: str = "tradeoff") -> Figure:
         """One view as a picture that a notebook shows and ``save`` writes: spend, progress, tradeoff, curves, …"""
         from trimtuner.views.figures import figures
@@ -189,6 +271,21 @@ class Study:
         from trimtuner.study.explaining import explain_text
 
         return explain_text(self.state(), trial.number if isinstance(trial, Trial) else trial)
+
+    def __repr__(self) -> str:
+        history, problem = self.history, self.problem
+        limits = "".join(f", {constraint.text}" for constraint in problem.constraints)
+        under_way = f" and {len(history.pending)} under way" if history.pending else ""
+        spent = f", {usd(history.spent)} spent" if problem.budget is not None or history.spent else ""
+        kept = f", in {self._memory.place}" if isinstance(self._memory, Recorded) else ""
+        told = f"{problem.goal}{limits}; {self.description.method_name}, seed {self.seed}"
+        return f"<Study {self.name!r}: {told}; {len(history.outcomes)} trials{under_way}{spent}{kept}>"
+
+    if not TYPE_CHECKING:  # a type checker is to know what there is
+
+        def __getattr__(self, name: str) -> object:
+            here = f"; here it is {_OTHER_WORDS[name]}" if name in _OTHER_WORDS else nearest(name, dir(type(self)))
+            raise AttributeError(f"a study has no {name!r}{here}")
 
     def _repr_html_(self) -> str:
         from trimtuner.views.notebook import study_html
@@ -212,6 +309,7 @@ class Study:
             now=record.now(),
             runs=len(alive),
             unwatched=frozenset(one.trial.number for one in record.open_trials() if one.owner not in alive),
+            waiting=record.waiting(),
             record=record,
         )
 
@@ -232,7 +330,7 @@ class Study:
     def recommend(self) -> Recommendation:
         """The best configuration as far as is known, with what it is expected to measure and its chances.
 
-        Where one metric is maximized and another minimized: the knee of the front.
+        Where one metric is traded for another: the knee of the front.
         """
         history = self.history
         belief = self.believe(history)
@@ -248,36 +346,72 @@ class Study:
         self._last_belief = (history, belief)
         return belief
 
-    def optimize(self, function: Train, trials: int) -> Recommendation | None:
+    def optimize(
+        self,
+        function: Train,
+        trials: int | None = None,
+        *,
+        n_jobs: int = 1,
+        timeout: float | str | None = None,
+        callbacks: Iterable[Callback] = (),
+        show_progress: bool = False,
+    ) -> Recommendation | None:
         """Run ``function(config, fraction) -> metrics`` for up to so many trials, then recommend.
+
+        ``n_jobs`` trials run side by side, in threads. After ``timeout`` (seconds, or a text such as "20min") no more
+        is asked, and what runs runs to its end. Each of ``callbacks`` is called with the study and the trial when one
+        has ended; one that raises ``tt.SearchOver`` ends the loop.
 
         Time is measured unless returned; ``"snapshots": {0.1: {"accuracy": …, "time": …}}`` may be among the metrics.
         An exception is a failed trial, charged and learnt from; if the first few all raise, the last exception is
         passed on, and where nothing was ever measured they are forgotten. Ends early when the budget or the space is
         used up.
         """
-        if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
-            raise InputError(f"trials={trials!r} must be a whole number from 1")
+        for name, count in (("n_jobs", n_jobs), *([] if trials is None else [("trials", trials)])):
+            if not is_whole_number(count) or count < 1:
+                raise InputError(f"{name}={count!r} must be a whole number from 1")
         if not callable(function):
             raise InputError(f"optimize takes a function (config, fraction) -> metrics, not {function!r}")
-        raised = 0
+        self._require_an_end(trials, timeout)
+        most = sys.maxsize if trials is None else int(trials)
+        told: list[Callback] = [*callbacks, *([Progress(trials)] if show_progress else [])]
         with self._memory.signs_of_life():
-            for number, trial in enumerate(self.trials_in_turn(trials)):
-                error = self._run(function, trial)
-                raised += error is not None
-                if error is not None and raised == number + 1 >= min(_BUGS_NOT_FAILURES, trials):
-                    self._forget_bad_start(error)
-                    raise error
+            error = self._go_round(function, most, n_jobs, _asked_until(self.ask, timeout), told)
+        if error is not None:
+            self._forget_bad_start(error)
+            raise error
         return self.recommend() if self.history.measurements else None
 
-    def trials_in_turn(self, most: int) -> Iterator[Trial]:
-        """Trials one after the other, each to be told before the next is asked; fewer where the search is over."""
-        for _ in range(most):
-            try:
-                trial = self.ask()
-            except SearchOver:
-                return
-            yield trial
+    def _go_round(
+        self, function: Train, most: int, n_jobs: int, ask: Callable[[], Trial], callbacks: Iterable[Callback]
+    ) -> Exception | None:
+        """The loop of ``optimize``; what the first trials raised, if they all did."""
+
+        def run(trial: Trial) -> tuple[Trial, Exception | None]:
+            return trial, self._run(function, trial)
+
+        count = raised = 0
+        with suppress(SearchOver), ThreadPoolExecutor(n_jobs) as pool:  # which waits for what runs, however it is left
+            runner = InTurn(ask, run, most) if n_jobs == 1 else InThreads(ask, run, most, pool, n_jobs)
+            for ended in rounds(runner):
+                for trial, error in ended:
+                    count, raised = count + 1, raised + (error is not None)
+                    if error is not None and raised == count >= min(_BUGS_NOT_FAILURES, most):
+                        return error
+                    for callback in callbacks:
+                        callback(self, next(row for row in self.trials if row.number == trial.number))
+        return None
+
+    def _require_an_end(self, trials: int | None, timeout: float | str | None) -> None:
+        ends = (trials, timeout, self.problem.budget, self.recipe.stop)
+        if all(end is None for end in ends) and not self.problem.space.is_enumerable:
+            raise InputError("nothing ends this search: give trials=, timeout=, or the study a budget or a stop rule")
+
+    def in_turn(self, run: Callable[[Trial], Ended], most: int) -> Iterator[Ended]:
+        """What ``run``, which tells them, makes of trials one after the other; fewer where the search is over."""
+        with suppress(SearchOver):
+            for ended in rounds(InTurn(self.ask, run, most)):
+                yield from ended
 
     def _forget_bad_start(self, error: Exception) -> None:
         """It is the function, not the configurations: once that is mended, they may be asked again."""
@@ -384,6 +518,20 @@ def _gathered(sources: Iterable[Study | str | Path], space: Space) -> tuple[Earl
     for one in earlier:
         one.rows_in(space)
     return earlier
+
+
+def _asked_until(ask: Callable[[], Trial], timeout: float | str | None) -> Callable[[], Trial]:
+    """The same as long as there is time."""
+    if timeout is None:
+        return ask
+    end = time.monotonic() + seconds_of_timeout(timeout)
+
+    def asked() -> Trial:
+        if time.monotonic() >= end:
+            raise SearchOver("the time is up")
+        return ask()
+
+    return asked
 
 
 def _elapsed(started: float) -> float:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from trimtuner.decisions.belief import Places
+from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Trial
 from trimtuner.problem.problem import COST, TIME
 from trimtuner.problem.rows import row_of_measurement
@@ -229,7 +230,7 @@ def trial_rows(state: StudyState) -> list[dict[str, object]]:
     ]
 
 
-def measurement_rows(state: StudyState) -> list[dict[str, object]]:
+def measurement_rows(state: StudyState) -> list[dict[str, Value]]:
     """Every measurement, snapshots included: what ``import`` takes."""
     return [
         row_of_measurement(measurement)

@@ -15,7 +15,7 @@ from trimtuner.decisions.belief import CAUTION, Belief
 from trimtuner.decisions.designs import Design
 from trimtuner.decisions.filters import Filter, KeepAll
 from trimtuner.decisions.incumbents import Incumbent
-from trimtuner.decisions.learning import Inheritance, expect, learn
+from trimtuner.decisions.learning import TIME_GROWTH, Inheritance, Way, expect, learn
 from trimtuner.decisions.stopping import Stop
 from trimtuner.errors import InputError
 from trimtuner.models.inherited import Heir
@@ -45,7 +45,9 @@ class _Parts(TypedDict, total=False):
     filter: Filter
     tests: WhereTested
     takes_snapshots: bool
+    time_surrogate: Surrogate | None
     quality_growth: float
+    time_growth: float
     confidence: float
     stop: Stop | None
     needs: tuple[Need, ...]
@@ -66,7 +68,9 @@ class Recipe:
     filter: Filter = field(default_factory=KeepAll)  # which candidates are scored
     tests: WhereTested = WhereTested.ANYWHERE
     takes_snapshots: bool = False  # also after the design, where the space offers them
-    quality_growth: float = 0.0  # that accuracy is expected to have with the data before any evidence; see learn
+    time_surrogate: Surrogate | None = None  # what is learnt of time and cost, where that is by another model
+    quality_growth: float = 0.0  # that accuracy is expected to have with the data before any evidence; see Way
+    time_growth: float = TIME_GROWTH  # and time
     confidence: float = CAUTION  # with which a trial must fit what is left of the budget
     stop: Stop | None = None  # None: the search goes on until it is cut off, or nothing is left to test
     needs: tuple[Need, ...] = ()
@@ -99,13 +103,18 @@ class Recipe:
 
     def believe(self, problem: Problem, pool: Pool, history: History, seed: int) -> Belief:
         """What the method makes of a history, problem and history as it sees them."""
-        return learn(problem, pool, history, self.surrogate, seed, self.quality_growth, self.earlier)
+        return learn(problem, pool, history, self.way, seed, self.earlier)
+
+    @property
+    def way(self) -> Way:
+        """How the method learns: its models, and what it expects before any evidence."""
+        return Way(self.surrogate, self.time_surrogate, self.quality_growth, self.time_growth)
 
     def expect(self, problem: Problem, pool: Pool) -> Belief | None:
         """What earlier studies alone let it expect; nothing where there are none, or they say too little."""
         if not self.earlier or not isinstance(self.surrogate, Heir):
             return None
-        return expect(problem, pool, self.surrogate, self.quality_growth, self.earlier)
+        return expect(problem, pool, self.way, self.earlier)
 
     def learning_from(self, earlier: Sequence[Earlier], space: Space) -> Recipe:
         """The same method for a study in this space that learns from earlier ones; an error where it cannot."""

@@ -9,18 +9,21 @@ from trimtuner.decisions.acquisition import (
     Acquisition,
     AtTargets,
     ConstrainedImprovement,
+    CostWithOverhead,
     ExpectedCost,
     RegardlessOfLimits,
     ShareAtTargets,
 )
-from trimtuner.decisions.designs import AcrossFractions, CheapStart, LatinHypercube, RandomSearch
+from trimtuner.decisions.designs import AcrossFractions, AsLongAs, CheapStart, LatinHypercube, RandomSearch
 from trimtuner.decisions.entropy import (
     ChanceIncumbentFeasible,
     ConstrainedAccuracyOfIncumbent,
+    DivergenceFromUniform,
     InformationAboutBest,
     ValueOfRecommendation,
 )
 from trimtuner.decisions.filters import (
+    BestIncumbentToCome,
     ClimbAsEarned,
     Filter,
     HighestConstrainedAccuracy,
@@ -29,17 +32,21 @@ from trimtuner.decisions.filters import (
     SearchByCMAES,
     SearchByDirect,
 )
-from trimtuner.decisions.halving import Bohb, Hyperband
+from trimtuner.decisions.halving import Bohb, DropUnderperformers, Hyperband
 from trimtuner.decisions.incumbents import (
+    FEASIBLE_ENOUGH,
     BestMeasured,
     BestPredicted,
     BestPredictedFeasible,
     BestPredictedOfTested,
+    BestSurelyFeasible,
     MostExpected,
+    trust_if_sure,
 )
 from trimtuner.decisions.lookahead import Lookahead
 from trimtuner.decisions.stopping import LittleImprovement
 from trimtuner.errors import InputError, nearest
+from trimtuner.models.forest import OneThreshold, SomeColumns
 from trimtuner.models.gaussian_process import GaussianProcess, MostLikely, Sampled
 from trimtuner.models.kernels import (
     Basis,
@@ -50,14 +57,16 @@ from trimtuner.models.kernels import (
     OwnDeparture,
     linear_basis,
     log_basis,
+    log_quadratic_basis,
     quadratic_basis,
 )
-from trimtuner.models.trees import BaggedTrees
+from trimtuner.models.trees import BaggedTrees, PlainTrees
 from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.tuning.methods import Method, split_text
 from trimtuner.tuning.recipe import Recipe, WhereTested
 
 FilterName: TypeAlias = Literal["cea", "none", "random", "direct", "cmaes"]
+ScaleName: TypeAlias = Literal["log", "linear"]
 ModelName: TypeAlias = Literal["gp", "trees"]
 
 
@@ -79,8 +88,22 @@ def learning_trust(*bases: Basis) -> tuple[Kernel, ...]:
 
 # No single shape over the fraction suits all jobs: three are fitted, and weighed by their evidence.
 PROCESS = GaussianProcess(over_fractions(log_basis, quadratic_basis, linear_basis), MostLikely())
-SAMPLED_PROCESS = GaussianProcess(over_fractions(quadratic_basis), Sampled(12, thinning=3))  # FABOLAS's
 FULL_DATA_PROCESS = GaussianProcess((Matern52(),), MostLikely())
+
+
+def fabolas_process(basis: Basis) -> GaussianProcess:
+    """FABOLAS's (thesis, Eq. 2.24): k_5/2(x, x') · φ(s)ᵀ Σ φ(s') with a basis φ, and sampled hyper-parameters."""
+    return GaussianProcess((Matern52() * FractionKernel(basis),), Sampled(12, thinning=3))
+
+
+# Of accuracy φ = (1, (1-s)²), of log time φ = (1, s), which (1, 1-s) spans. FABOLAS's own programs, which the thesis
+# builds on (7.2), read s on a log scale; there O(s^α), from which 2.4.1 derives the basis, is a line.
+FABOLAS_BASES: dict[ScaleName, tuple[Basis, Basis]] = {
+    "log": (log_quadratic_basis, log_basis),
+    "linear": (quadratic_basis, linear_basis),
+}
+
+ASK_SECONDS = 0.2  # what an ask of FABOLAS or Fabulinus takes (docs/performance.md): their C_overhead
 
 INFORMATION = InformationAboutBest() * ChanceIncumbentFeasible()  # numerator of α_T, Eq. 5 of the TrimTuner paper
 
@@ -92,6 +115,16 @@ TRIMTUNER_GP = Recipe(
     incumbent=BestPredictedFeasible(),
 )
 TRIMTUNER_DT = TRIMTUNER_GP.but(surrogate=BaggedTrees())
+# Eq. 5 as it is printed: divergence from uniform, of who is the most accurate, limits or not; P ≥ 0.9 or nothing.
+PRINTED_INFORMATION = RegardlessOfLimits(DivergenceFromUniform()) * ChanceIncumbentFeasible(trust=trust_if_sure)
+TRIMTUNER_GP_AS_PRINTED = TRIMTUNER_GP.but(
+    surrogate=fabolas_process(log_quadratic_basis),
+    time_surrogate=fabolas_process(log_basis),
+    time_growth=0.0,
+    acquisition=PRINTED_INFORMATION / ExpectedCost(),
+    incumbent=BestSurelyFeasible(FEASIBLE_ENOUGH),
+)
+TRIMTUNER_DT_AS_PRINTED = TRIMTUNER_GP_AS_PRINTED.but(surrogate=PlainTrees(OneThreshold(), 64), time_surrogate=None)
 # When no single trial can change the recommendation: the best hope on all of the data, if it can be afforded yet.
 VALUE = (
     (ValueOfRecommendation() / ExpectedCost())
@@ -157,56 +190,86 @@ def trimtuner(horizon: int = 0) -> Recipe:
     return TRIMTUNER.but(acquisition=_lookahead_of_value(horizon))
 
 
-def trimtuner_gp(filter: FilterName = "cea", beta: float = 0.10, horizon: int = 0) -> Recipe:  # noqa: A002
-    """The TrimTuner paper's method with Gaussian processes."""
-    recipe = TRIMTUNER_GP.but(filter=_filter_named(filter, beta))
-    return recipe if horizon == 0 else recipe.but(acquisition=_lookahead(INFORMATION, horizon))
+def trimtuner_gp(
+    filter: FilterName = "cea",  # noqa: A002
+    beta: float = 0.10,
+    horizon: int = 0,
+    literal: bool = False,
+) -> Recipe:
+    """The TrimTuner paper's method with Gaussian processes; ``literal``: to the letter, without what we changed."""
+    recipe = TRIMTUNER_GP_AS_PRINTED if literal else TRIMTUNER_GP
+    recipe = recipe.but(filter=_filter_named(filter, beta))
+    information = PRINTED_INFORMATION if literal else INFORMATION
+    return recipe if horizon == 0 else recipe.but(acquisition=_lookahead(information, ExpectedCost(), horizon))
 
 
-def trimtuner_dt(filter: FilterName = "cea", beta: float = 0.10, horizon: int = 0) -> Recipe:  # noqa: A002
-    """The TrimTuner paper's method with bagged trees."""
-    return trimtuner_gp(filter, beta, horizon).but(surrogate=TRIMTUNER_DT.surrogate)
+def trimtuner_dt(
+    filter: FilterName = "cea",  # noqa: A002
+    beta: float = 0.10,
+    horizon: int = 0,
+    literal: bool = False,
+) -> Recipe:
+    """The TrimTuner paper's method with bagged trees; ``literal``: to the letter, without what we changed."""
+    trees = TRIMTUNER_DT_AS_PRINTED if literal else TRIMTUNER_DT
+    recipe = trimtuner_gp(filter, beta, horizon, literal)
+    return recipe.but(surrogate=trees.surrogate, time_surrogate=trees.time_surrogate)
 
 
-def fabolas(initial: int = 1, ignore_constraints: bool = False) -> Recipe:
-    """Eq. 3 of the TrimTuner paper; ``initial`` configurations are tested at every fraction below 1 first."""
+def fabolas(
+    initial: int = 1, ignore_constraints: bool = False, overhead: float = ASK_SECONDS, scale: ScaleName = "log"
+) -> Recipe:
+    """Eq. 2.25 of the thesis; ``initial`` configurations are tested at every fraction below 1 first."""
+    of_accuracy, of_time = FABOLAS_BASES[scale]
     return Recipe(
-        surrogate=SAMPLED_PROCESS,
+        surrogate=fabolas_process(of_accuracy),
+        time_surrogate=fabolas_process(of_time),
+        time_growth=0.0,
         design=AcrossFractions(_at_least("initial", initial, 1)),
-        acquisition=RegardlessOfLimits(InformationAboutBest()) / ExpectedCost(),
+        acquisition=RegardlessOfLimits(InformationAboutBest()) / CostWithOverhead(_no_less("overhead", overhead, 0.0)),
         incumbent=BestPredictedOfTested(),
         needs=(single_goal, several_fractions, *(() if ignore_constraints else (no_constraints,))),
     )
 
 
-def fabulinus(beta: float = 0.10) -> Recipe:
+def fabulinus(beta: float = 0.10, horizon: int = 0, overhead: float = ASK_SECONDS, scale: ScaleName = "log") -> Recipe:
     """Eq. 4.4 of the thesis: FABOLAS's score times the CEA of the incumbent to come; never a test on full data."""
-    return fabolas().but(
+    incumbent = ConstrainedAccuracyOfIncumbent(0.99, trust=trust_if_sure)
+    gain, price = RegardlessOfLimits(InformationAboutBest()) * incumbent, CostWithOverhead(overhead)
+    return fabolas(overhead=overhead, scale=scale).but(
         design=AcrossFractions(share=0.03),
-        filter=HighestConstrainedAccuracy(_share("beta", beta)),
-        acquisition=RegardlessOfLimits(InformationAboutBest()) * ConstrainedAccuracyOfIncumbent() / ExpectedCost(),
-        incumbent=BestPredictedFeasible(0.99),
+        filter=BestIncumbentToCome(_share("beta", beta), incumbent),
+        acquisition=gain / price if horizon == 0 else _lookahead(gain, price, horizon),
+        incumbent=BestSurelyFeasible(0.99),
         tests=WhereTested.BELOW_FULL,
         needs=(single_goal, several_fractions),
     )
 
 
-def nephele(horizon: int = 0, trees: int = 5, initial_budget: float | None = None) -> Recipe:
-    """Algorithms 2 and 3 of the thesis."""
-    return Recipe(
-        surrogate=BaggedTrees(_at_least("trees", trees, 2)),
-        design=LatinHypercube(initial_budget=_above_zero("initial_budget", initial_budget)),
+def nephele(horizon: int = 0, trees: int = 5, initial_budget: float | None = None, dropping: bool = False) -> Recipe:
+    """Algorithms 2 and 3 of the thesis; ``dropping``: with Hyperband's early dropping, which it leaves to others."""
+    hypercube = LatinHypercube(initial_budget=_above_zero("initial_budget", initial_budget))
+    recipe = Recipe(
+        surrogate=PlainTrees(SomeColumns(), _at_least("trees", trees, 2)),
+        time_growth=0.0,
+        design=hypercube,
         acquisition=Lookahead(ConstrainedImprovement(), ExpectedCost(), _at_least("horizon", horizon, 0)),
         incumbent=BestMeasured(),
         tests=WhereTested.WHERE_MEANT,
         confidence=0.5,  # the predicted cost itself must fit
         needs=(single_goal,),
     )
+    return recipe.but(design=AsLongAs(Hyperband(), hypercube), filter=DropUnderperformers()) if dropping else recipe
 
 
 def lynceus(horizon: int = 0, trees: int = 5, initial_budget: float | None = None) -> Recipe:
-    """Nephele on all of the data, surer to keep the budget."""
-    return nephele(horizon, trees, initial_budget).but(tests=WhereTested.FULL, confidence=0.99)
+    """Nephele on all of the data, but for Γ: whatever fits the budget with P ≥ 0.99 (thesis 2.4.2)."""
+    return nephele(trees=trees, initial_budget=initial_budget).but(
+        acquisition=Lookahead(
+            ConstrainedImprovement(), ExpectedCost(), _at_least("horizon", horizon, 0), only_predicted_feasible=False
+        ),
+        tests=WhereTested.FULL,
+        confidence=0.99,
+    )
 
 
 def cherrypick(
@@ -214,7 +277,7 @@ def cherrypick(
 ) -> Recipe:
     """EI_c with a Gaussian process until little is left to gain."""
     return Recipe(
-        surrogate=FULL_DATA_PROCESS if model == "gp" else BaggedTrees(_at_least("trees", trees, 2)),
+        surrogate=FULL_DATA_PROCESS if model == "gp" else PlainTrees(SomeColumns(), _at_least("trees", trees, 2)),
         design=LatinHypercube(initial_budget=_above_zero("initial_budget", initial_budget)),
         acquisition=ConstrainedImprovement(),
         incumbent=BestMeasured(),
@@ -317,11 +380,11 @@ def _filter_named(name: FilterName, beta: float) -> Filter:
     return filters[name]
 
 
-def _lookahead(gain: Acquisition, horizon: int) -> Lookahead:
+def _lookahead(gain: Acquisition, price: Acquisition, horizon: int) -> Lookahead:
     """Paths of trials of which only the last few decide: from the most promising starts, by gain per price."""
     return Lookahead(
         gain,
-        ExpectedCost(),
+        price,
         _at_least("horizon", horizon, 0),
         only_predicted_feasible=False,  # a trial that breaks a limit may still teach
         next_by="gain per price",
@@ -331,7 +394,7 @@ def _lookahead(gain: Acquisition, horizon: int) -> Lookahead:
 
 
 def _lookahead_of_value(horizon: int) -> Acquisition:
-    value = _lookahead(ValueOfRecommendation(), horizon)
+    value = _lookahead(ValueOfRecommendation(), ExpectedCost(), horizon)
     return ShareAtTargets(value.otherwise(replace(value, gain=InformationAboutBest())))
 
 
@@ -344,6 +407,12 @@ def _at_least(option: str, value: int, least: int) -> int:
 def _above(option: str, value: float, limit: float) -> float:
     if not limit < value < float("inf"):
         raise InputError(f"option {option}={value:g} must be above {limit:g}")
+    return value
+
+
+def _no_less(option: str, value: float, least: float) -> float:
+    if not least <= value < float("inf"):
+        raise InputError(f"option {option}={value:g} must be at least {least:g}")
     return value
 
 

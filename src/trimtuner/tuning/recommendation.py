@@ -67,6 +67,12 @@ class Recommendation:
         known = ", ".join(estimates)
         raise AttributeError(f"a recommendation has no {name!r}; its estimates are {known}")
 
+    def __repr__(self) -> str:
+        word = "measured" if self.is_measured else "predicted"
+        told = "".join(f", {name}={one!r}" for name, one in self.estimates.items())
+        chance = f", P(all limits)={self.chance_feasible:.2f}" if self.feasible else ""
+        return f"Recommendation({dict(self.config)!r}, fraction={self.fraction:.4g}, {word}{told}{chance})"
+
     def _repr_html_(self) -> str:
         """The recommendation as a table, for a notebook."""
         word = "measured" if self.is_measured else "predicted"

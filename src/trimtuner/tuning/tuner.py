@@ -34,6 +34,8 @@ _THINNED_BY = 16  # contenders that the thinning looks at
 def ask(problem: Problem, recipe: Recipe, history: History, seed: int, belief: Belief | None = None) -> Trial:
     """The next trial; ``belief`` spares a second fit where that of this very history is at hand."""
     problem, history = _as_seen(problem, recipe, history)
+    if wanted := _wanted_by_user(problem, recipe, history):
+        return wanted  # whatever the stop rule says: a user asked for it
     pool = pool_for(problem, history, seed) if belief is None else belief.pool
     step = _advised_step(recipe, problem, pool, history) or recipe.design.next_step(problem, pool, history, seed)
     if step is not None and _worst_case_fits(problem, pool, history, np.array([step.position])).all():
@@ -90,6 +92,18 @@ def believe(problem: Problem, recipe: Recipe, history: History, seed: int) -> Be
     """What the method makes of the history."""
     problem, history = _as_seen(problem, recipe, history)
     return recipe.believe(problem, pool_for(problem, history, seed), history, seed)
+
+
+def _wanted_by_user(problem: Problem, recipe: Recipe, history: History) -> Trial | None:
+    """What waits longest, of all that what is left of the budget covers."""
+    for config, fraction in history.queued:
+        pool = problem.space.pool_holding([config, *(trial.config for trial in history.pending)])
+        position = pool.position(config)
+        if _worst_case_fits(problem, pool, history, np.array([position])).all():
+            taken = _snapshots(problem, pool, history, position, fraction) if recipe.takes_snapshots else ()
+            asked = _trial(pool, history, Step(position, fraction, taken), "user")
+            return replace(asked, recommended=history.last_recommended)
+    return None
 
 
 def _advised_step(recipe: Recipe, problem: Problem, pool: Pool, history: History) -> Step | None:

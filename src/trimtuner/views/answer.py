@@ -72,8 +72,8 @@ def _why(subject: StudyState, belief: Belief, best: Recommendation, runner_up: R
     why = f"it has the {verb} expected {goal.metric} among those likely to meet the limits"
     if goal.against is not None:
         why = (
-            f"it is the knee of the front of {goal.metric} against {goal.against}: less {goal.against} loses much "
-            f"{goal.metric}, and more buys little"
+            f"it is the knee of the front of {goal.metric} against {goal.against}: for less {goal.against} the "
+            f"{goal.metric} is much worse, and more buys little"
         )
     lines = [
         f"Of {count:,} configurations {why}."

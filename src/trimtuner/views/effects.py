@@ -10,6 +10,7 @@ import numpy as np
 from trimtuner.arrays import Floats, Positions
 from trimtuner.decisions.belief import Belief, Places
 from trimtuner.problem.expressions import Value
+from trimtuner.problem.values import is_number
 from trimtuner.state import StudyState
 from trimtuner.views.blocks import Beside, Block, Drawn, Picture, TextTable, View, numbered
 from trimtuner.views.drawing.chart import Chart, cut, drawn, room_for, unit_of, up
@@ -80,9 +81,14 @@ def _grouped(values: list[Value | None]) -> tuple[Positions, tuple[str, ...]]:
         group = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
         return group, tuple(f"{low:.2g} to {high:.2g}" for low, high in itertools.pairwise(edges))
     present = list(dict.fromkeys(values))
-    order = sorted(present, key=lambda one: (one is None, isinstance(one, str), one if one is not None else 0))
+    order = sorted(present, key=_order)
     place = {value: number for number, value in enumerate(order)}
     return np.array([place[one] for one in values]), tuple("-" if one is None else value_text(one) for one in order)
+
+
+def _order(value: Value | None) -> tuple[bool, float, bool, str]:
+    """Numbers first, by size; then words; what there is none of last."""
+    return (False, value, False, "") if is_number(value) else (True, 0.0, value is None, str(value))
 
 
 def _effect(

@@ -10,6 +10,7 @@ import numpy as np
 
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME
+from trimtuner.problem.values import number_in
 from trimtuner.state import StudyState
 from trimtuner.tuning.recommendation import Estimate, recommendation_from
 from trimtuner.views.blocks import Block, Drawn, Picture, TextTable, View, numbered
@@ -73,7 +74,7 @@ def machines(subject: StudyState) -> MachineMap | None:
 def _machines_of(config: Mapping[str, Value], subject: StudyState) -> tuple[str, int, str]:
     cloud = subject.problem.space.cloud
     usual = "on_demand" if cloud is None else cloud.markets[0]
-    return str(config["vm_type"]), int(config.get("vm_count", 1)), str(config.get("market", usual))
+    return str(config["vm_type"]), int(number_in(config.get("vm_count", 1))), str(config.get("market", usual))
 
 
 def _arranged(cells: list[MachineCell], subject: StudyState) -> MachineMap:

@@ -9,6 +9,7 @@ import numpy as np
 
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME
+from trimtuner.problem.values import is_number, number_in
 from trimtuner.state import StudyState
 from trimtuner.views.blocks import Block, Drawn, Picture, TextTable, View
 from trimtuner.views.drawing.chart import cut, drawn, unit_of
@@ -74,14 +75,14 @@ def parallel_axes(lines: Sequence[ParallelLine]) -> tuple[ParallelAxis, ...]:
 
 
 def _axis(name: str, values: Sequence[Value]) -> ParallelAxis:
-    numbers = [float(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
+    numbers = [float(one) for one in values if is_number(one)]
     if len(numbers) < len(values):
         return _axis_of_words(name, list(dict.fromkeys(values)))
     scale = scale_for(numbers, _BOTTOM, _TOP, kind_for(numbers, 8.0), from_zero=0.0)
     distinct = sorted(set(numbers))
     ticks = scale.ticks(5) if len(distinct) > _MOST_WORDS // 2 else distinct
     words = [share(one) if name == DATA else tick_text(one, ticks) for one in ticks]
-    return ParallelAxis(name, lambda value: scale(float(value)), tuple(zip(map(scale, ticks), words, strict=True)))
+    return ParallelAxis(name, lambda value: scale(number_in(value)), tuple(zip(map(scale, ticks), words, strict=True)))
 
 
 def _axis_of_words(name: str, values: Sequence[Value]) -> ParallelAxis:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import PREEMPTED, Trial
 from trimtuner.records import Attempt
+from trimtuner.records.facts import REPEATED
 from trimtuner.state import StudyState
 from trimtuner.views.blocks import Block, Drawn, Picture, TextTable, View
 from trimtuner.views.drawing.chart import RIGHT, TOP, Chart, cut, room_for, time_unit
@@ -18,6 +19,7 @@ from trimtuner.views.drawing.svg import element
 from trimtuner.views.words import BLOCKS, Signs, cell, count_of, machines, seconds, share, usd
 
 RUNNING, DONE = "running", "ok"
+WAITING = "waiting"  # handed in, and not begun: in the queue of a cluster
 UNWATCHED = "unwatched"  # its run is gone; it goes on until its time-out, or until another run takes it over
 UNCOLLECTED = "uncollected"  # its run is gone and its time-out has passed: the next run will tell how it ended
 _SHOWN = 600  # the last ones
@@ -47,7 +49,7 @@ class Bar:
     end: float
     is_running: bool
     machines: str | None
-    state: str  # ok, running (or unwatched, uncollected), or the kind of failure
+    state: str  # ok, running (or waiting, unwatched, uncollected), or the kind of failure
     usd: float  # charged; of one under way, what is reserved
 
 
@@ -74,15 +76,19 @@ def _bar(subject: StudyState, trial: Trial, one: Attempt, begin: float) -> Bar:
         end=max(end - begin, start - begin, 0.0),
         is_running=is_running,
         machines=machines(trial.config),
-        state=state_of_open(subject, one) if is_running else one.failed or DONE,
+        state=state_of_open(subject, one) if is_running else _how_it_ended(one),
         usd=one.reserve if one.charge is None else one.charge,
     )
+
+
+def _how_it_ended(one: Attempt) -> str:
+    return DONE if one.failed in (None, REPEATED) else one.failed
 
 
 def state_of_open(subject: StudyState, one: Attempt | None) -> str:
     """How a trial stands that has not ended: running, or what is known of it where its run is gone."""
     if one is None or one.trial not in subject.unwatched:
-        return RUNNING
+        return WAITING if one is not None and one.trial in subject.waiting else RUNNING
     return UNCOLLECTED if _due(subject, one) < subject.now else UNWATCHED
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement, Outcome, Trial
-from trimtuner.problem.problem import Problem
+from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.records import Attempt
 from trimtuner.state import StudyState
 from trimtuner.views.blocks import Block, Drawn, Html, TextTable, View, html_of
@@ -50,12 +50,34 @@ class Row:
     log: Path | None
     breaks: tuple[str, ...] = ()  # the limited metrics that it measured beyond their limits, where these are meant
 
+    @property
+    def number(self) -> int:
+        """Which trial it is, as ``ask`` numbers them."""
+        return self.trial
+
 
 def rows(subject: StudyState) -> tuple[Row, ...]:
     """Every trial, in the order of their numbers."""
     outcomes = {outcome.trial.number: outcome for outcome in subject.history.outcomes}
     last = {one.trial: one for one in subject.attempts}
     return tuple(_row(subject, trial, outcomes.get(trial.number), last.get(trial.number)) for trial in subject.trials)
+
+
+def flat_rows(shown: Iterable[Row]) -> list[dict[str, Value]]:
+    """Trials in plain values, a column each."""
+    return [
+        {
+            "trial": row.number,
+            "state": row.state,
+            "fraction": row.fraction,
+            "origin": row.origin,
+            **{f"config_{name}": value for name, value in row.config.items()},
+            **{f"metric_{name}": value for name, value in row.metrics.items() if name not in (COST, TIME)},
+            "cost": row.cost,
+            "time": row.time,
+        }
+        for row in shown
+    ]
 
 
 def broken_limits(problem: Problem, outcome: Outcome) -> tuple[str, ...]:

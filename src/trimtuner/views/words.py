@@ -10,6 +10,7 @@ from pathlib import Path
 from trimtuner.errors import TrimTunerError
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME
+from trimtuner.problem.values import written
 from trimtuner.tuning.recommendation import Estimate
 
 _LEAST_USD = 1e-6
@@ -60,9 +61,9 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}"
 
 
-def cell(value: float | str | None) -> str:
+def cell(value: Value | None) -> str:
     """A value of a table of numbers: six digits, no unit; nothing where there is none."""
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else written(value)
 
 
 def plain(value: float, digits: int) -> str:

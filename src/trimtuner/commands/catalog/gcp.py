@@ -9,12 +9,11 @@ import os
 import re
 import urllib.parse
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from trimtuner.commands.catalog.fetching import JsonObject, MachineFacts, PriceRequest, fetch_items, no_machines
 from trimtuner.errors import InputError
 from trimtuner.problem.catalog import Listing
-from trimtuner.problem.vms import Quote
+from trimtuner.problem.vms import MARKETS, Market
 
 _ADDRESS = "https://cloudbilling.googleapis.com/v1/services/6F81-5844-456A/skus"  # Compute Engine's
 _USAGE = {"OnDemand": "on_demand", "Preemptible": "spot"}
@@ -25,27 +24,6 @@ _CORE_OR_MEMORY = re.compile(
 )
 _GPU = re.compile(r"Nvidia (Tesla )?(?P<gpu>A100|L4) GPU (attached to Spot Preemptible VMs )?running in .*")
 _FAMILIES = {"N1 Predefined": "n1", "N2D AMD": "n2d", "Compute optimized": "c2"}
-
-
-@dataclass(frozen=True)
-class MachineType:
-    """A predefined machine type; vCPUs, memory and GPUs as Google's documentation lists them by name."""
-
-    name: str
-    vcpus: int
-    memory_gib: float
-    gpus: int = 0
-    gpu: str = ""
-    charged_vcpus: float = 0.0  # those of a shared-core type are charged in part; 0: all of them
-
-    @property
-    def family(self) -> str:
-        """Such as n2: its parts have prices of their own."""
-        return self.name.split("-")[0]
-
-    def price_per_hour(self, vcpu: float, gib: float, gpu: float = 0.0) -> float:
-        """USD, from the price of each part."""
-        return (self.charged_vcpus or self.vcpus) * vcpu + self.memory_gib * gib + self.gpus * gpu
 
 
 _TO_32 = (2, 4, 8, 16, 32)
@@ -70,27 +48,25 @@ _SERIES: tuple[tuple[str, float, tuple[int, ...]], ...] = (
     ("c3-highmem", 8.0, (4, 8, 22, 44, 88, 176)),
     ("c3-highcpu", 2.0, (4, 8, 22, 44, 88, 176)),
 )
-_SINGLE = (
-    MachineType("e2-micro", 2, 1.0, charged_vcpus=0.25),
-    MachineType("e2-small", 2, 2.0, charged_vcpus=0.5),
-    MachineType("e2-medium", 2, 4.0, charged_vcpus=1.0),
-    *(MachineType(f"a2-highgpu-{gpus}g", 12 * gpus, 85.0 * gpus, gpus, "A100") for gpus in (1, 2, 4, 8)),
-    MachineType("a2-megagpu-16g", 96, 1360.0, 16, "A100"),
-    *(
-        MachineType(f"g2-standard-{vcpus}", vcpus, 4.0 * vcpus, gpus, "L4")
+# What Google's documentation lists by name besides.
+_SINGLE = {
+    "e2-micro": MachineFacts(2, 1.0),
+    "e2-small": MachineFacts(2, 2.0),
+    "e2-medium": MachineFacts(2, 4.0),
+    **{f"a2-highgpu-{gpus}g": MachineFacts(12 * gpus, 85.0 * gpus, gpus, "A100") for gpus in (1, 2, 4, 8)},
+    "a2-megagpu-16g": MachineFacts(96, 1360.0, 16, "A100"),
+    **{
+        f"g2-standard-{vcpus}": MachineFacts(vcpus, 4.0 * vcpus, gpus, "L4")
         for vcpus, gpus in ((4, 1), (8, 1), (12, 1), (16, 1), (24, 2), (32, 1), (48, 4), (96, 8))
-    ),
-)
-
-
-def _all() -> Iterator[MachineType]:
-    yield from _SINGLE
-    for series, memory_of_each, counts in _SERIES:
-        for vcpus in counts:
-            yield MachineType(f"{series}-{vcpus}", vcpus, memory_of_each * vcpus)
-
-
-MACHINE_TYPES: Mapping[str, MachineType] = {machine.name: machine for machine in sorted(_all(), key=lambda m: m.name)}
+    },
+}
+_OF_SERIES = {
+    f"{series}-{vcpus}": MachineFacts(vcpus, memory_of_each * vcpus)
+    for series, memory_of_each, counts in _SERIES
+    for vcpus in counts
+}
+MACHINE_TYPES: Mapping[str, MachineFacts] = dict(sorted({**_SINGLE, **_OF_SERIES}.items()))
+_CHARGED_VCPUS = {"e2-micro": 0.25, "e2-small": 0.5, "e2-medium": 1.0}  # of types that share a core, a part
 
 
 def gcp_listings(request: PriceRequest) -> list[Listing]:
@@ -103,7 +79,12 @@ def gcp_listings(request: PriceRequest) -> list[Listing]:
     if not parts:
         raise no_machines("google", request.place)
     quote = request.quote("google cloud billing catalog")
-    return [listing for machine in MACHINE_TYPES.values() if (listing := _listing(machine, parts, quote)) is not None]
+    found = {name: [price_of_parts(name, parts, market) for market in MARKETS] for name in MACHINE_TYPES}
+    return [
+        MACHINE_TYPES[name].listing(name, price, spot, quote)
+        for name, (price, spot) in found.items()
+        if price is not None
+    ]
 
 
 def _key_in(environment: Mapping[str, str], variable: str) -> str:
@@ -163,21 +144,14 @@ def _whole(value: object) -> int:
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
-def _listing(machine: MachineType, parts: Mapping[tuple[str, str], float], quote: Quote) -> Listing | None:
-    price = _sum_of_parts(machine, parts, "on_demand")
-    if price is None:
-        return None
-    spot = _sum_of_parts(machine, parts, "spot")
-    facts = MachineFacts(machine.vcpus, machine.memory_gib, machine.gpus, machine.gpu)
-    return facts.listing(machine.name, price, spot, quote)
-
-
-def _sum_of_parts(machine: MachineType, parts: Mapping[tuple[str, str], float], market: str) -> float | None:
-    vcpu, gib = (parts.get((f"{machine.family} {part}", market)) for part in ("Core", "Ram"))
-    gpu = parts.get((machine.gpu, market)) if machine.gpus else 0.0
+def price_of_parts(name: str, parts: Mapping[tuple[str, str], float], market: Market) -> float | None:
+    """USD per hour of a machine type, where all of its parts have a price on the market."""
+    facts, family = MACHINE_TYPES[name], name.split("-")[0]
+    vcpu, gib = (parts.get((f"{family} {part}", market)) for part in ("Core", "Ram"))
+    gpu = parts.get((facts.gpu, market)) if facts.gpus else 0.0
     if vcpu is None or gib is None or gpu is None:
         return None
-    return machine.price_per_hour(vcpu, gib, gpu)
+    return _CHARGED_VCPUS.get(name, facts.vcpus) * vcpu + facts.memory_gib * gib + facts.gpus * gpu
 
 
 def _objects(value: object) -> list[JsonObject]:

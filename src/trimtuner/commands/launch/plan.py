@@ -10,12 +10,13 @@ from pathlib import Path
 
 from trimtuner.engines.aws.settings import AwsSettings
 from trimtuner.engines.protocol import Launch, Machines
-from trimtuner.jobs.commands import written
+from trimtuner.engines.supervising.nodes import as_written
 from trimtuner.jobs.job import Job
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.problem.catalog import DEFAULT_REGIONS
 from trimtuner.problem.history import Trial
 from trimtuner.problem.problem import TIME
+from trimtuner.problem.values import written
 from trimtuner.tuning.recommendation import Recommendation
 from trimtuner.views.words import configuration, estimate, machines, share
 
@@ -73,7 +74,7 @@ def plan_of(of: JobStudy, recommendation: Recommendation, number: int) -> Plan:
     chosen = {name: value for name, value in recommendation.config.items() if name not in MACHINE_PARAMETERS}
     return Plan(
         study=of.job.name,
-        command=launch.command,
+        command=as_written(launch.command),
         working_directory=launch.working_directory.absolute(),
         environment=launch.environment,
         secrets=launch.secrets,

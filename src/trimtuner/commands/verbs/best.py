@@ -41,7 +41,7 @@ def best(
 ) -> None:
     """The recommendation, with the command line that trains it, or with --format what launches it elsewhere.
 
-    Where one metric is maximised and another minimised: the best for every price, and the knee.
+    Where one metric is traded for another: the best for every price, and the knee.
     """
     from trimtuner.study.telling import answered, best_text, recommendation_text, recommended
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,20 +22,35 @@ def export(
         str | None, typer.Option(metavar="URI", help="Log the trials to this MLflow store instead; only new ones.")
     ] = None,
     experiment: Experiment = None,
+    to_wandb: Annotated[
+        str | None,
+        typer.Option(metavar="PROJECT", help="Write them as offline runs of this W&B project, for 'wandb sync'."),
+    ] = None,
+    to_tensorboard: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write them as TensorBoard's events to this folder.")
+    ] = None,
 ) -> None:
-    """Every measurement, to standard output; or every trial, to MLflow."""
-    from trimtuner.commands.transfer import as_csv, export_to_mlflow
+    """Every measurement, to standard output; or every trial, to MLflow, W&B or TensorBoard."""
+    from trimtuner.commands import transfer
     from trimtuner.jobs.studies import JobStudy
     from trimtuner.study.telling import measurement_rows
 
     if form not in (None, "csv", "json"):
         raise InputError(f"--format {form!r} is neither csv nor json")
-    if to_mlflow is not None:
-        if form is not None:
-            raise InputError("--format and --to-mlflow are two ways to export; choose one")
-        print(export_to_mlflow(JobStudy.at(job), to_mlflow, experiment))
-        return
-    if experiment is not None:
+    ways = {"--format": form, "--to-mlflow": to_mlflow, "--to-wandb": to_wandb, "--to-tensorboard": to_tensorboard}
+    chosen = [name for name, value in ways.items() if value is not None]
+    if len(chosen) > 1:
+        raise InputError(f"{' and '.join(chosen)} are {len(chosen)} ways to export; choose one")
+    if experiment is not None and to_mlflow is None:
         raise InputError("--experiment is one of MLflow; say where with --to-mlflow")
-    rows = measurement_rows(JobStudy.at(job).state())
-    print(json.dumps(rows, indent=2) if form == "json" else as_csv(rows), end="\n" if form == "json" else "")
+    of = JobStudy.at(job)
+    if to_mlflow is not None:
+        print(transfer.export_to_mlflow(of, to_mlflow, experiment))
+    elif to_wandb is not None:
+        print(transfer.export_to_wandb(of, to_wandb))
+    elif to_tensorboard is not None:
+        print(transfer.export_to_tensorboard(of, to_tensorboard))
+    elif form == "json":
+        print(json.dumps(measurement_rows(of.state()), indent=2))
+    else:
+        print(transfer.as_csv(measurement_rows(of.state())), end="")

@@ -21,5 +21,5 @@ def stop(
     of = JobStudy.at(job)
     _, memory = of.open_to_run()
     memory.record.request_stop()
-    ended = stop_now(memory, of.engine(memory.record)) if now else []
+    ended = stop_now(memory.record, of.engine(memory.record)) if now else []
     print("asked to stop" + (f"; ended trials {', '.join(map(str, ended))}" if ended else ""))

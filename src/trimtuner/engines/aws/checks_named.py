@@ -46,7 +46,7 @@ class _Things:
     def __init__(self, ec2: Ec2, work: Workload, settings: AwsSettings) -> None:
         self._ec2, self._settings = ec2, settings
         cloud = work.cloud
-        self._types = [] if cloud is None else list(dict.fromkeys([*cloud.vms, *cloud.helpers]))
+        self._types = [] if cloud is None else [*cloud.rented_types]
 
     def looks(self) -> dict[str, Callable[[], Iterator[Check]]]:
         return {

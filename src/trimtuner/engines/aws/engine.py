@@ -208,6 +208,8 @@ def _launch_in(mirror: Mirror) -> Launch | None:
         memory_bytes=record["memory_bytes"],
         metrics_file=record["metrics_file"],
         machines=Machines(**{**told, "helpers": tuple(told["helpers"])}),
+        nodes=record.get("starts_on", "head"),  # which earlier versions did not write
+        repeat=record.get("repeat", 1),
     )
 
 

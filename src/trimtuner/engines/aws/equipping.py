@@ -2,50 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import shlex
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import resources
-from typing import NamedTuple
 
 from trimtuner.engines.aws.fleet import Over
 from trimtuner.engines.aws.machine import CommandFailed, Line
 from trimtuner.engines.aws.machine_side import ATTEMPT
 from trimtuner.engines.aws.naming import AttemptName
 from trimtuner.engines.protocol import EXIT, UNAVAILABLE
+from trimtuner.engines.supervising.archive import Archive, archive_of
 from trimtuner.engines.supervising.packing import Parcel
 
-_MAIN = "from trimtuner.engines.aws.machine_side import main\n\nmain()\n"
-_EMPTY = ("trimtuner", "trimtuner/engines", "trimtuner/engines/aws")  # their own files import more than is sent
-_SENT = ("errors.py", "files.py", "engines/protocol.py", "engines/aws/machine_side.py")
-_SENT_FOLDER = "engines/supervising"
-_LONG_AGO = (2020, 1, 1, 0, 0, 0)
 _HOME = "$HOME/.trimtuner"
 _COPY_SECONDS = 3600.0  # the machine must be ready long before, but a slow line is not a lost one
 
 
-class Archive(NamedTuple):
-    """The part of this package that a rented machine runs, as a zip; the same sources give the same bytes."""
-
-    name: str
-    data: bytes
-
-
-@cache
 def archive() -> Archive:
     """What is sent to every machine, built from the sources here."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, text in sorted(_contents().items()):
-            file.writestr(zipfile.ZipInfo(name, _LONG_AGO), text, zipfile.ZIP_DEFLATED)
-    data = buffer.getvalue()
-    # Named by its content: one that a running supervisor still reads from is never replaced by another.
-    return Archive(f"machine-{hashlib.sha256(data).hexdigest()[:16]}.pyz", data)
+    return archive_of("trimtuner.engines.aws.machine_side")
 
 
 @dataclass(frozen=True)
@@ -56,6 +32,7 @@ class Equipment:
     setup: Sequence[str]
     environment: dict[str, str]
     key: bytes = field(repr=False)  # of the attempt
+    checkpoint: bytes | None = field(default=None, repr=False)  # the parcel that an earlier attempt left, if one did
 
 
 async def arm_timer(line: Line, minutes: int) -> None:
@@ -83,6 +60,8 @@ async def age_of_begun(line: Line, name: AttemptName, key: bytes) -> float | Non
 async def equip(line: Line, name: AttemptName, equipment: Equipment) -> None:
     """Copy the working directory and run the setup, unless that was done before."""
     await _do(line, _words(name, "unpack"), equipment.parcel.data, _COPY_SECONDS)
+    if equipment.checkpoint is not None:
+        await _do(line, _words(name, "restore"), equipment.checkpoint, _COPY_SECONDS)
     if equipment.setup:
         told = json.dumps(
             {"words": list(equipment.setup), "environment": equipment.environment, "key": equipment.key.hex()}
@@ -105,6 +84,11 @@ def follow_words(name: AttemptName, reports_from: int) -> str:
     return _words(name, "follow", str(reports_from))
 
 
+def keep_words(name: AttemptName, known: str) -> str:
+    """The command that tells what was kept for a retry, unless it is the parcel of this digest."""
+    return _words(name, "keep", known)
+
+
 def _words(name: AttemptName, verb: str, *rest: str) -> str:
     place = f"~/.trimtuner/{name.study}/{name.short}"
     # Isolated: nothing in the machine's environment can take the place of a module.
@@ -116,14 +100,3 @@ async def _do(line: Line, command: str, data: bytes = b"", within: float = 60.0)
         return await line.run(command, data, within)
     except CommandFailed as failure:
         raise Over(UNAVAILABLE, f"the machine could not be made ready: {failure}") from None
-
-
-def _contents() -> dict[str, bytes]:
-    package = resources.files("trimtuner")
-    folder = [one for one in (package / _SENT_FOLDER).iterdir() if one.name.endswith(".py")]
-    return {
-        "__main__.py": _MAIN.encode(),
-        **{f"{name}/__init__.py": b"" for name in _EMPTY},
-        **{f"trimtuner/{name}": (package / name).read_bytes() for name in _SENT},
-        **{f"trimtuner/{_SENT_FOLDER}/{one.name}": one.read_bytes() for one in folder},
-    }

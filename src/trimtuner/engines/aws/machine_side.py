@@ -1,9 +1,9 @@
 """What a rented machine is asked to do, one word a time: ``python3 machine.pyz VERB PLACE ...``.
 
-The place of an attempt holds ``work``, the copied working directory, and ``attempt``, what its supervisor writes. Every
-verb may be said again after a lost line: what is done stays done. Secrets come by standard input and go to the
-environment of the command alone. Standard library only, and Python 3.9. Each verb imports what it needs, since an
-archive is compiled anew whenever it is run.
+The place of an attempt holds ``work``, the copied working directory, ``attempt``, what its supervisor writes, and maybe
+``checkpoint``, what the command keeps for a retry. Every verb may be said again after a lost line: what is done stays
+done. Secrets come by standard input and go to the environment of the command alone. Standard library only, and Python
+3.9. Each verb imports what it needs, since an archive is compiled anew whenever it is run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trimtuner.engines.supervising.files import Folder
 
-WORK, ATTEMPT = "work", "attempt"
+WORK, ATTEMPT, CHECKPOINT = "work", "attempt", "checkpoint"
 _SETUP, _SETUP_LOG, _SETUP_LOCK = "setup.json", "setup.txt", "setup.lock"
 _MOST_WORDS = 2000  # characters of a failed setup's output
 
@@ -44,6 +44,25 @@ def unpack(place: Path) -> None:
 
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     unpack_parcel(sys.stdin.buffer.read(), place / WORK)
+
+
+def restore(place: Path) -> None:
+    """Make the folder that survives from the parcel on standard input."""
+    from trimtuner.engines.supervising.packing import unpack as unpack_parcel
+
+    unpack_parcel(sys.stdin.buffer.read(), place / CHECKPOINT)
+
+
+def keep(place: Path, known: str) -> None:
+    """Print the folder that survives as a parcel, in one line, unless it is the one that is known."""
+    import base64
+
+    from trimtuner.engines.supervising.packing import pack_whole
+
+    if (place / CHECKPOINT).is_dir():
+        parcel = pack_whole(place / CHECKPOINT)
+        if parcel.digest != known:
+            print(json.dumps({"digest": parcel.digest, "data": base64.b64encode(parcel.data).decode()}))
 
 
 def setup(place: Path) -> None:
@@ -74,6 +93,9 @@ def start(place: Path) -> None:
         if not has_begun(folder):
             record = told["record"]
             record["working_directory"] = str(place / WORK)
+            if record["checkpoint"] is not None:
+                (place / CHECKPOINT).mkdir(mode=0o700, exist_ok=True)
+                record["checkpoint"] = str(place / CHECKPOINT)
             try:
                 begin(record, folder, lock, {**told["added"], processes.FOLDER: str(folder.path)})
             except CannotBegin as reason:
@@ -100,6 +122,8 @@ def supervise(folder: Path, *descriptors: str) -> None:
 _VERBS: dict[str, Callable[..., None]] = {
     "stage": stage,
     "unpack": unpack,
+    "restore": restore,
+    "keep": keep,
     "setup": setup,
     "start": start,
     "follow": follow,

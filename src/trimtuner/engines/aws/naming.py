@@ -19,6 +19,11 @@ WORKERS = "workers"
 _HANDLE = re.compile(r"([a-z0-9-]{1,32})/([A-Za-z0-9._-]{1,128})/(\d{1,9})-(\d{1,9})")
 
 
+def helpers_of(vm_type: str) -> str:
+    """The group of the helpers that have this type."""
+    return f"helpers-{vm_type}"
+
+
 @dataclass(frozen=True)
 class AttemptName:
     """An attempt, and the region that its machines are in."""

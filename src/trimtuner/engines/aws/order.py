@@ -41,7 +41,7 @@ class RentalOrder:
     def __post_init__(self) -> None:
         one = self.machines
         workers = Group(naming.WORKERS, one.vm_type, one.count, is_spot=one.market == "spot")
-        helpers = (Group(f"helpers-{kind}", kind, count) for kind, count in Counter(one.helpers).items())
+        helpers = (Group(naming.helpers_of(kind), kind, count) for kind, count in Counter(one.helpers).items())
         object.__setattr__(self, "groups", (workers, *helpers))
 
     @property

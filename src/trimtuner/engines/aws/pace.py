@@ -21,6 +21,8 @@ class Pace:
     silence: float = 3 * BEAT_SECONDS + 1.0  # after which a line on which nothing comes is taken for lost
     connect: float = 20.0  # at most, for an SSH connection
     stopped_within: float = 900.0  # machines take minutes to go; a stop that takes longer is told as unconfirmed
+    checkpoint: float = 30.0  # between two copies of what a command keeps for a retry
+    copied: float = 600.0  # at most, for one of them
     lock: float = 30.0  # how long a stop waits for another process that looks after the attempt
 
     def pause_after(self, failures: int) -> float:

@@ -6,8 +6,12 @@ A lost line ends nothing: the supervisor goes on, and we call again. Only EC2 kn
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
+import os
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
+from pathlib import Path
 from typing import TypeVar
 
 from trimtuner.engines.aws import equipping, naming
@@ -19,9 +23,12 @@ from trimtuner.engines.aws.machine import Line, LineLost, Login, connected
 from trimtuner.engines.aws.order import RentalOrder
 from trimtuner.engines.aws.pace import Pace
 from trimtuner.engines.protocol import LOST, UNAVAILABLE, EngineTrouble, Launch
-from trimtuner.engines.supervising.environment import addresses, record_of, secrets_and_tags
+from trimtuner.engines.supervising import files
+from trimtuner.engines.supervising.environment import checkpoint_of, nodes_at, record_of, secrets_and_tags
 from trimtuner.engines.supervising.mirror import Mirror, News
-from trimtuner.engines.supervising.packing import pack
+from trimtuner.engines.supervising.nodes import addresses
+from trimtuner.engines.supervising.packing import MOST_BYTES, pack
+from trimtuner.engines.supervising.ports import port_of
 
 READY = "ready.json"  # the command has begun, so many seconds after the launch of the machines
 
@@ -45,6 +52,9 @@ class RemoteCommand:
         self._launch, self._order, self._login = launch, order, login
         self._fleet, self._mirror, self._pace, self._bear = fleet, mirror, pace, bear
         self._since = fleet.ec2.clock.now()
+        checkpoint = checkpoint_of(launch)
+        # A parcel, as it came: it is the job's, and nothing of it is unpacked on this machine.
+        self._kept = None if checkpoint is None else checkpoint.with_name(f"{checkpoint.name}.tar.gz")
 
     def equipment(self) -> Equipment | None:
         """What the machines are to be given, packed before any is rented; None when the command has begun long ago."""
@@ -52,7 +62,8 @@ class RemoteCommand:
             return None
         settings = self._order.settings
         parcel = pack(self._launch.working_directory, settings.exclude)
-        return Equipment(parcel, settings.setup, dict(self._launch.environment), self._mirror.key)
+        kept = None if self._kept is None else files.read_regular(self._kept, MOST_BYTES)
+        return Equipment(parcel, settings.setup, dict(self._launch.environment), self._mirror.key, kept)
 
     async def to_its_end(self, machines: Sequence[Instance], equipment: Equipment | None) -> UnpricedEnd:
         """How the command ended, or why it can go on no longer."""
@@ -62,7 +73,11 @@ class RemoteCommand:
         machines = await self._running(machines)
         if equipment is not None:
             await self._make_ready(machines, equipment)
-        return await self._follow(machines[0])
+        return await first_of(
+            self._follow(machines[0]),
+            *(self._follow_other(one, rank) for rank, one in enumerate(machines) if 0 < rank < self._launch.node_count),
+            *([] if self._kept is None else [self._copy_checkpoint(machines[0], self._kept)]),
+        )
 
     async def _watch(self, machines: Sequence[Instance]) -> UnpricedEnd:
         """Over as soon as one of the machines is gone; until then, trouble with AWS is borne."""
@@ -78,7 +93,7 @@ class RemoteCommand:
 
     async def _running(self, machines: Sequence[Instance]) -> list[Instance]:
         """The machines with their addresses."""
-        ids = [one.id for one in machines]
+        ids = [one.id for one in self._by_rank(machines)]
         while True:
             seen = {one.id: one for one in await self._fleet.seen() if one.state == "running" and self._address(one)}
             if seen.keys() >= set(ids):
@@ -98,44 +113,87 @@ class RemoteCommand:
 
     async def _prepare_all(self, machines: Sequence[Instance], equipment: Equipment) -> float:
         """Since how many seconds the command runs, having begun now or before."""
-        age, *_ = await all_of(*(self._prepare(one, equipment) for one in machines))
+        ages = await all_of(*(self._prepare(one, rank, equipment) for rank, one in enumerate(machines)))
+        age, *others = await all_of(
+            *(self._begin_unless_begun(machines, rank, ages[rank]) for rank in range(self._launch.node_count))
+        )
+        return max([age, *others])
+
+    async def _begin_unless_begun(self, machines: Sequence[Instance], rank: int, age: float | None) -> float:
         if age is not None:
             return age
-        return await self._reach(machines[0], lambda line: self._begin(line, machines))
+        return await self._reach(machines[rank], lambda line: self._begin(line, machines, rank))
 
-    async def _prepare(self, machine: Instance, equipment: Equipment) -> float | None:
-        return await self._reach(machine, lambda line: self._prepare_on(line, machine, equipment))
+    async def _prepare(self, machine: Instance, rank: int, equipment: Equipment) -> float | None:
+        return await self._reach(machine, lambda line: self._prepare_on(line, machine, rank, equipment))
 
-    async def _prepare_on(self, line: Line, machine: Instance, equipment: Equipment) -> float | None:
+    async def _prepare_on(self, line: Line, machine: Instance, rank: int, equipment: Equipment) -> float | None:
         """Since how many seconds the command runs there; None where it does not, and all is ready for it."""
         name = self._order.name
         await equipping.arm_timer(line, self._order.minutes_left(self._now() - machine.launched))
-        age = await equipping.age_of_begun(line, name, self._mirror.key)
+        age = await equipping.age_of_begun(line, name, self._mirror.of_node(rank).key)
         if age is None:
             await equipping.equip(line, name, equipment)
         return age
 
-    async def _begin(self, line: Line, machines: Sequence[Instance]) -> float:
-        launch = self._launch
-        workers = [one.private_address or "" for one in machines if one.group == naming.WORKERS]
-        helpers = [one.private_address or "" for one in machines if one.group != naming.WORKERS]
+    async def _begin(self, line: Line, machines: Sequence[Instance], rank: int) -> float:
+        launch, places = self._launch, [one.private_address or "" for one in machines]
+        workers = self._order.machines.count
         record = record_of(launch, "", "")
-        record["environment"] = {**record["environment"], **addresses(workers, helpers)}
-        return await equipping.begin(line, self._order.name, record, secrets_and_tags(launch, ""), self._mirror.key)
+        record["environment"] = {**record["environment"], **addresses(places[:workers], places[workers:])}
+        record["nodes"] = [nodes_at(launch, places, port_of(launch))[rank]]
+        record["checkpoint"] = None if self._kept is None else ""  # the machine itself knows where
+        key = self._mirror.of_node(rank).key
+        return await equipping.begin(line, self._order.name, record, secrets_and_tags(launch, ""), key)
+
+    def _by_rank(self, machines: Sequence[Instance]) -> list[Instance]:
+        """Workers, then helpers in the order in which they are named; they were rented type by type."""
+        found: dict[str, list[Instance]] = {}
+        for one in machines:
+            found.setdefault(one.group, []).append(one)
+        helpers = [found[naming.helpers_of(kind)].pop(0) for kind in self._order.machines.helpers]
+        return [*found[naming.WORKERS], *helpers]
 
     async def _follow(self, head: Instance) -> UnpricedEnd:
+        return await self._confirmed_end(await self._end_of(head, self._mirror))
+
+    async def _follow_other(self, machine: Instance, rank: int) -> UnpricedEnd:
+        """How another node than the head failed; one that ended well is not missed."""
+        mirror = self._mirror.of_node(rank)
+        mirror.make()
+        end = await self._end_of(machine, mirror)
+        if end.kind is None:
+            await asyncio.Event().wait()
+        return await self._confirmed_end(UnpricedEnd(end.kind, f"node {rank}: {end.detail}"))
+
+    async def _copy_checkpoint(self, head: Instance, kept: Path) -> UnpricedEnd:
+        """Fetch what the command keeps, whenever it has changed, for as long as it runs."""
+        known = ""
+        while True:
+            await asyncio.sleep(self._pace.checkpoint)
+            with suppress(LineLost, ValueError, KeyError):  # or it was being changed; the next copy will do
+                async with self._line(head) as line:
+                    words = equipping.keep_words(self._order.name, known)
+                    async with aclosing(line.lines(words, b"", self._pace.copied)) as texts:
+                        async for text in texts:
+                            told = json.loads(text)
+                            await in_thread(_replace_whole, kept, base64.b64decode(told["data"], validate=True))
+                            known = str(told["digest"])
+
+    async def _end_of(self, machine: Instance, mirror: Mirror) -> UnpricedEnd:
+        """How the command ended on the machine, with all that it told in the mirror."""
         failures = 0
         while True:
             try:
-                async with self._line(head) as line:
-                    words = equipping.follow_words(self._order.name, self._mirror.reports_size)
-                    async with aclosing(line.lines(words, self._mirror.key, self._pace.silence)) as texts:
+                async with self._line(machine) as line:
+                    words = equipping.follow_words(self._order.name, mirror.reports_size)
+                    async with aclosing(line.lines(words, mirror.key, self._pace.silence)) as texts:
                         async for text in texts:
                             failures = 0
                             news = News.of_line(text)
-                            await in_thread(self._mirror.take, news)
+                            await in_thread(mirror.take, news)
                             if news.end is not None:
-                                return await self._confirmed_end(UnpricedEnd(news.end["kind"], news.end["detail"]))
+                                return UnpricedEnd(news.end["kind"], news.end["detail"])
             except (LineLost, ValueError):
                 pass  # call again: the machine keeps what it has to tell
             failures += 1
@@ -177,3 +235,12 @@ class RemoteCommand:
 
     def _now(self) -> float:
         return self._fleet.ec2.clock.now()
+
+
+def _replace_whole(path: Path, data: bytes) -> None:
+    draft = path.with_name(f"{path.name}.new")
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)

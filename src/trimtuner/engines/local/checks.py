@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from trimtuner.engines.checks import Check, Workload, failed, fine, warning
 from trimtuner.engines.supervising.checks import check_fence
+from trimtuner.engines.supervising.devices import devices_here
 
 _GIB = 2**30
 
@@ -45,6 +46,9 @@ def _check_size(work: Workload) -> Iterator[Check]:
     largest = max(cloud.vms[one.vm_type].memory_gib for one in cloud.clusters)
     yield _compared("cores", cores, most * work.parallel, "vCPUs")
     yield _compared("memory", memory, largest * work.parallel, "GiB")
+    gpus = max(cloud.vms[one.vm_type].gpus * one.vm_count for one in cloud.clusters)
+    if gpus:
+        yield _compared("gpus", len(devices_here()), gpus, "GPUs")
 
 
 def _compared(name: str, here: float, wanted: float, unit: str) -> Check:

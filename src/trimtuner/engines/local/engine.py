@@ -13,10 +13,13 @@ from pathlib import Path
 from trimtuner.engines.protocol import AttemptState, EngineTrouble, Found, Launch
 from trimtuner.engines.supervising import fence, files, processes
 from trimtuner.engines.supervising.attempt import WatchedAttempt
+from trimtuner.engines.supervising.devices import VISIBLE, Lease, gpus_of, leased
 from trimtuner.engines.supervising.environment import (
     check_launch,
     check_secrets,
+    checkpoint_of,
     least_used_cores,
+    nodes_here,
     record_of,
     secrets_and_tags,
 )
@@ -26,6 +29,7 @@ from trimtuner.engines.supervising.processes import TaggedProcess
 from trimtuner.engines.supervising.starting import CannotBegin, begin, has_begun
 from trimtuner.engines.supervising.supervisor import GRACE_SECONDS
 from trimtuner.errors import InputError
+from trimtuner.files import make_private_folder
 
 _PATIENCE_WITH_SUPERVISOR_SECONDS = GRACE_SECONDS + 5.0
 _PATIENCE_WITH_KERNEL_SECONDS = 5.0
@@ -44,6 +48,7 @@ class LocalEngine:
             raise InputError(f"the local engine watches processes as only Linux shows them; this is {sys.platform!r}")
         self._secret, self._folders = secret, tuple(folder.resolve() for folder in folders)
         self._attempts: dict[str, WatchedAttempt] = {}
+        self._waiting: dict[str, Launch] = {}  # for GPUs that others have
 
     def start(self, launch: Launch) -> str:
         """Start the attempt, unless it was started already, or may have been and somebody removed its files.
@@ -68,7 +73,9 @@ class LocalEngine:
                 if not has_begun(folder):
                     if is_lost:
                         return str(folder.path)
-                    _record_and_start(launch, folder, lock)
+                    if not _record_and_start(launch, folder, lock):
+                        self._waiting[str(folder.path)] = replace(launch, may_have_run=False, begun_below=None)
+                        return str(folder.path)
         except TimeoutError as error:
             raise EngineTrouble(str(error)) from None
         attempt.has_started(before)
@@ -76,11 +83,20 @@ class LocalEngine:
 
     def take_over(self, launch: Launch, handle: str) -> str:
         """By its folder, if that is here under whatever path; else it runs on another machine, and is lost to us."""
-        folder = _folder_of(launch)
-        return str(folder) if self._attempt(str(folder)).launch() is not None else handle
+        folder = self._attempt(str(_folder_of(launch))).folder
+        if gpus_of(launch) and folder.is_untouched():  # it waited for devices, and was never started
+            self._waiting[str(folder.path)] = launch
+        elif folder.get(files.LAUNCH) is None:
+            return handle
+        return str(folder.path)
 
     def poll(self, handle: str) -> AttemptState:
         """How it goes; what it finds without a supervisor it kills, and tells as lost once that is confirmed."""
+        launch = self._waiting.pop(handle, None)
+        if launch is not None and not self._attempt(handle).folder.is_asked_to_stop():
+            self.start(launch)
+            if handle in self._waiting:
+                return AttemptState((), (), None, f"for {gpus_of(launch)} GPUs, which others have")
         return self._attempt(handle).state()
 
     def stop(self, handle: str) -> None:
@@ -104,6 +120,8 @@ class LocalEngine:
             running.setdefault(tagged.folder, []).append(tagged)
         held = {fenced.folder: fenced for fenced in fence.held_attempts()}
         found = {attempt.handle: attempt for attempt in self._find_in_folders(running, held.keys())}
+        for handle, launch in self._waiting.items():
+            found[handle] = Found(launch.study, launch.trial, launch.attempt, handle, is_running=True)
         alive: list[FencedAttempt | TaggedProcess] = [*held.values(), *(tagged for tagged, *_ in running.values())]
         for one in alive:
             found.setdefault(one.folder, Found(one.study, one.trial, one.attempt, one.folder, is_running=True))
@@ -112,6 +130,7 @@ class LocalEngine:
     def forget(self, handle: str) -> None:
         """Only what was seen of it; its folder stays, for whoever wants to read the log."""
         self._attempts.pop(handle, None)
+        self._waiting.pop(handle, None)
 
     def _where_it_runs(self, launch: Launch) -> str | None:
         """The folder for which it runs on this machine; tags can be forged, but not the launch that is sealed there."""
@@ -143,12 +162,28 @@ def _folder_of(launch: Launch) -> Path:
     return launch.folder.resolve() / files.attempt_name(launch.trial, launch.attempt)
 
 
-def _record_and_start(launch: Launch, folder: Folder, lock: int) -> None:
+def _record_and_start(launch: Launch, folder: Folder, lock: int) -> bool:
+    """Start it, unless it has to wait for GPUs; whether it was started."""
     check_secrets(launch)
-    cores = [] if launch.vcpus is None else least_used_cores(launch.vcpus)
-    record = record_of(launch, str(folder.path), str(launch.working_directory.resolve()), cores)
+    with leased(gpus_of(launch)) as lease:
+        if lease is None:
+            return False
+        _start_with(launch, folder, lock, lease)
+    return True
+
+
+def _start_with(launch: Launch, folder: Folder, lock: int, lease: Lease) -> None:
+    cores = [] if launch.vcpus is None else least_used_cores(launch.vcpus * launch.node_count)
+    record = record_of(launch, str(folder.path), str(launch.working_directory.resolve()))
+    record["nodes"] = nodes_here(launch, cores)
+    for node in record["nodes"] if lease.devices else ():
+        node["environment"][VISIBLE] = lease.share_of(node["rank"], launch.node_count)
+    checkpoint = checkpoint_of(launch)
+    if checkpoint is not None:
+        make_private_folder(checkpoint)
+        record["checkpoint"] = str(checkpoint)
     try:
-        begin(record, folder, lock, secrets_and_tags(launch, str(folder.path), cores))
+        begin(record, folder, lock, secrets_and_tags(launch, str(folder.path), cores), held=lease.descriptors)
     except CannotBegin as reason:
         raise EngineTrouble(str(reason)) from None
 

@@ -35,7 +35,7 @@ def checks_of(work: Workload, settings: RaySettings) -> Iterator[Check]:
 
 def _check_offers(work: Workload, settings: RaySettings, offers: list[dict[str, float]]) -> Iterator[Check]:
     cloud = work.cloud
-    for vm_type in [] if cloud is None else [*cloud.vms, *cloud.helpers]:
+    for vm_type in () if cloud is None else cloud.rented_types:
         count = sum(offer.get(vm_type, 0.0) for offer in offers)
         if count:
             yield fine(vm_type, f"{count:g} offered")

@@ -23,11 +23,21 @@ from trimtuner.engines.ray.orders import AttemptOrder, Key, Position, Told, dema
 from trimtuner.engines.ray.own import OwnCluster, find_or_start_own, find_own, use_token_of
 from trimtuner.engines.ray.scheduling import Rescue, rescue_here
 from trimtuner.engines.ray.settings import RaySettings
-from trimtuner.engines.supervising.environment import check_launch, check_secrets, record_of, secrets_and_tags
+from trimtuner.engines.supervising.devices import devices_here
+from trimtuner.engines.supervising.environment import (
+    check_launch,
+    check_secrets,
+    checkpoint_of,
+    nodes_here,
+    record_of,
+    secrets_and_tags,
+)
 from trimtuner.engines.supervising.files import EndRecord, attempt_name, numbers_in
 from trimtuner.engines.supervising.mirror import Mirror, Mirrors, News
 from trimtuner.engines.supervising.packing import Packer
+from trimtuner.engines.supervising.ports import port_of
 from trimtuner.errors import InputError
+from trimtuner.files import make_private_folder
 
 _ACCEPTED = "accepted.json"  # the actor has the order: it is never given again
 _BEGAN = "began.json"  # when, by this machine's clock; for an attempt that is lost together with its actor
@@ -116,15 +126,25 @@ class RayEngine:
     def _order(self, launch: Launch, mirror: Mirror) -> None:
         actors = self._actors = self._joined() or _actors_of_own(find_or_start_own(self._folder))
         record = record_of(launch, str(mirror.folder), str(launch.working_directory.resolve()))
+        checkpoint = checkpoint_of(launch)
+        if checkpoint is not None:
+            make_private_folder(checkpoint)
+            record["checkpoint"] = str(checkpoint)
         parcel = self._packer.parcel_of(launch.working_directory) if self._settings.copies else None
         is_own = self._settings.address is None
+        if launch.nodes == "all":  # of a cluster, each machine learns it when all of them are known
+            record["nodes"] = nodes_here(launch, []) if is_own else []
         order = AttemptOrder(
             trial=launch.trial,
             attempt=launch.attempt,
             record=record,
             added=secrets_and_tags(launch, str(mirror.folder)),
-            demands=demands_here(launch, len(os.sched_getaffinity(0))) if is_own else demands_of(launch),
+            demands=demands_here(launch, len(os.sched_getaffinity(0)), len(devices_here()))
+            if is_own
+            else demands_of(launch),
             workers=1 if is_own or launch.machines is None else launch.machines.count,
+            ranks=1 if is_own else launch.node_count,
+            port=port_of(launch),
             parcel=None if parcel is None else parcel.digest,
             wait=self._settings.wait,
             key=mirror.key,
@@ -183,6 +203,8 @@ class RayEngine:
         reports, log = told.reports_from + len(told.reports), told.log_from + len(told.log)
         self._open[study][key] = Position(reports, told.generation, log)
         if told.end is not None:
+            for rank, text in told.node_logs.items():
+                mirror.keep_node_log(rank, text)
             self._close(handle, told.end)
         elif told.ran is not None and mirror.noted(_BEGAN) is None:
             mirror.note(_BEGAN, {"at": time.time() - told.ran})

@@ -24,17 +24,19 @@ from trimtuner.engines.supervising.files import Folder
 from trimtuner.engines.supervising.mirror import News, follow
 from trimtuner.engines.supervising.packing import unpack
 from trimtuner.engines.supervising.starting import begin
+from trimtuner.files import make_private_folder
 
 _ENDED_AFTER_STOP_SECONDS = 75.0  # after a restart of the node, silence alone tells that a supervisor is gone
 _UNUSED_FOR_SECONDS = 7 * 24 * 3600.0
 _LOOK_SECONDS = 0.05
 _RESCUE_LOCK = "rescue.lock"
+_NODE = ".node-"
 
 
-def run(actor: Handle, key: Key) -> None:
-    """Run the attempt, unless the actor wants it no more, and tell the actor all of it."""
+def run(actor: Handle, key: Key, rank: int) -> None:
+    """Run a node of the attempt, unless the actor wants it no more, and tell the actor all of it."""
     node = ray.get_runtime_context().get_node_id()
-    work = cast("Work | None", ray.get(actor.begin.remote(key, node)))
+    work = cast("Work | None", ray.get(actor.begin.remote(key, rank, node)))
     if work is None:
         return
     folder = Folder(_folder(work["place"]), work["key"])
@@ -43,22 +45,22 @@ def run(actor: Handle, key: Key) -> None:
     lifeline, held = os.pipe()
     try:
         _begin(work, folder, lifeline)
-        hand_on(actor, key, folder)
+        hand_on(actor, key, rank, folder)
     finally:
         os.close(held)
 
 
-def follow_up(actor: Handle, key: Key, place: str, seal_key: bytes) -> None:
+def follow_up(actor: Handle, key: Key, rank: int, place: str, seal_key: bytes) -> None:
     """Tell the actor the rest of an attempt whose task died on this node; its supervisor ends it."""
-    hand_on(actor, key, Folder(_folder(place), seal_key))
+    hand_on(actor, key, rank, Folder(_folder(place), seal_key))
 
 
-def hand_on(actor: Handle, key: Key, folder: Folder) -> None:
+def hand_on(actor: Handle, key: Key, rank: int, folder: Folder) -> None:
     """Tell the actor what is new until the end, and clear away when it has heard all."""
     threading.Thread(target=_stop_when_asked, args=(actor, key, folder), daemon=True).start()
     for news in follow(folder, 0):
         try:
-            ray.get(actor.tell.remote(key, tuple(news)))
+            ray.get(actor.tell.remote(key, rank, tuple(news)))
         except RayError:
             _ask_to_end(folder)  # without an actor nobody would learn of the end; what is here, a driver may fetch
             return
@@ -68,8 +70,12 @@ def hand_on(actor: Handle, key: Key, folder: Folder) -> None:
 def rescue(study: str, key: Key, seal_key: bytes) -> list[News]:
     """End what runs here of an attempt that has lost its actor; all that it told, if it was here."""
     places = _folder(f"{escape(place_of(study, key))}-*")
-    found = (_rescued_alone(Folder(path, seal_key)) for path in sorted(places.parent.glob(places.name)))
-    return [news for news in found if news is not None]
+    found = [
+        (is_head, _rescued_alone(folder))
+        for path in sorted(places.parent.glob(places.name))
+        for is_head, folder in [_as_sealed(path, seal_key)]
+    ]
+    return [news for is_head, news in found if is_head and news is not None]
 
 
 def place_of(study: str, key: Key) -> str:
@@ -77,11 +83,25 @@ def place_of(study: str, key: Key) -> str:
     return f"{study}-{files.attempt_name(*key)}"
 
 
+def node_place(place: str, rank: int) -> str:
+    """The name of the folder of one of an attempt's nodes; that of the head is the attempt's."""
+    return f"{place}{_NODE}{rank:d}" if rank else place
+
+
+def _as_sealed(path: Path, seal_key: bytes) -> tuple[bool, Folder]:
+    """Whether it is the head's, and the folder with its own key."""
+    _, mark, rank = path.name.partition(_NODE)
+    head = Folder(path, seal_key)
+    return not mark, Folder(path, head.of_node(int(rank)).key) if mark and rank.isdigit() else head
+
+
 def _begin(work: Work, folder: Folder, lifeline: int) -> None:
     os.environ.pop("PYTHONBREAKPOINT", None)  # Ray's own debugger; commands would inherit it
     record, added = work["record"], {**work["added"], processes.FOLDER: str(folder.path)}
     if work["digest"]:
         record["working_directory"] = str(_unpacked(work))
+    if record["checkpoint"] is not None:
+        make_private_folder(Path(record["checkpoint"]))  # it is there already, where the file system is shared
     try:
         with files.start_lock(folder.path) as lock:
             begin(record, folder, lock, added, lifeline)

@@ -8,6 +8,7 @@ import ray
 from ray.actor import ActorHandle
 
 from trimtuner.engines.protocol import Launch
+from trimtuner.engines.supervising.devices import gpus_of
 from trimtuner.engines.supervising.files import EndRecord, LaunchRecord
 
 # Ray knows the class of an actor; who only has its name knows nothing of it.
@@ -27,6 +28,8 @@ class AttemptOrder(TypedDict):
     added: dict[str, str]  # secrets and tags
     demands: list[Demand]  # of the workers, then of the helpers
     workers: int
+    ranks: int  # tasks that run the command: one on the head, or one on each machine
+    port: int  # the first of those on which the nodes may meet
     parcel: str | None  # the digest of the working directory, where that is sent
     wait: float  # seconds for machines that no node offers
     key: bytes  # with which the supervisor seals what it tells
@@ -61,6 +64,7 @@ class Told(NamedTuple):
     log: bytes
     ran: float | None  # seconds since the command began, until now
     end: EndRecord | None
+    node_logs: dict[int, bytes]  # of other nodes than the head, with the end
 
 
 def demands_of(launch: Launch) -> list[Demand]:
@@ -72,6 +76,7 @@ def demands_of(launch: Launch) -> list[Demand]:
     return [dict(worker) for _ in range(machines.count)] + [{helper: 1.0} for helper in machines.helpers]
 
 
-def demands_here(launch: Launch, cores: int) -> list[Demand]:
-    """What it needs of a cluster that is this machine alone: cores, as many as its machines have or there are."""
-    return [{"CPU": float(min(launch.vcpus or 1, cores))}]
+def demands_here(launch: Launch, cores: int, gpus: int) -> list[Demand]:
+    """What it needs of a cluster that is this machine alone: cores and GPUs, as its machines have or there are."""
+    wanted = min(gpus_of(launch), gpus)
+    return [{"CPU": float(min(launch.vcpus or 1, cores)), **({"GPU": float(wanted)} if wanted else {})}]

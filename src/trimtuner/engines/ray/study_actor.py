@@ -45,9 +45,9 @@ from trimtuner.engines.ray.scheduling import (
     submit,
     what_is_lacking,
 )
-from trimtuner.engines.supervising.environment import addresses
-from trimtuner.engines.supervising.files import EndRecord
+from trimtuner.engines.supervising.files import EndRecord, LaunchRecord
 from trimtuner.engines.supervising.mirror import News
+from trimtuner.engines.supervising.nodes import Meeting, addresses
 
 IDLE_SECONDS = 20.0  # with nothing to hold, it leaves after so long
 _LOOK_SECONDS = 0.5
@@ -98,8 +98,8 @@ class StudyActor:
         held = self._held.get(key)
         if held is not None and held.end is None:
             held.ask_to_stop()
-            if held.is_waiting and held.task is not None:
-                ray.cancel(held.task)
+            if held.is_waiting:
+                _cancel(held)
 
     async def known(self) -> list[tuple[Key, bool]]:
         """What is held, and whether it is under way."""
@@ -120,32 +120,44 @@ class StudyActor:
                 end_soon(Path(self._users))
             ray.kill(_myself())  # to exit would wait for calls that never end
 
-    async def begin(self, key: Key, node_id: str) -> Work | None:
-        """What a node needs to run the attempt; None when it is no longer wanted."""
+    async def begin(self, key: Key, rank: int, node_id: str) -> Work | None:
+        """What a node needs to run its part of the attempt; None when it is no longer wanted."""
         held = self._held.get(key)
-        if held is None or not held.is_waiting or held.is_asked_to_stop or held.reason is not None:
+        if held is None or not held.may_begin(rank):
             return None
-        held.began, held.nodes = time.monotonic(), held.nodes or (node_id,)
+        held.began, held.nodes = held.began or time.monotonic(), held.nodes or (node_id,)
+        held.begun.add(rank)
         order, digest = held.order, held.order["parcel"]
         address_of = {one.identity: one.address for one in await apart(living_nodes)}
         there = [address_of.get(identity, "") for identity in held.nodes]
-        added = {**order["added"], **addresses(there[: order["workers"]], there[order["workers"] :])}
-        order["added"] = {}  # secrets are not kept longer than they are needed
-        parcel = [] if digest is None else [self._parcels[digest]]
+        meeting = Meeting(tuple(there[: order["workers"]]), tuple(there[order["workers"] :]), order["port"])
+        added = {**order["added"], **addresses(meeting.workers, meeting.helpers)}
+        if len(held.begun) == order["ranks"]:
+            order["added"] = {}  # secrets are not kept longer than they are needed
+        record = LaunchRecord(**order["record"])
+        record["nodes"] = record["nodes"] or [meeting.node(rank)]
         return Work(
-            record=order["record"], added=added, place=held.place, digest=digest or "", key=order["key"], parcel=parcel
+            record=record,
+            added=added,
+            place=held.place_of(rank),
+            digest=digest or "",
+            key=held.key_of(rank),
+            parcel=[] if digest is None else [self._parcels[digest]],
         )
 
-    async def tell(self, key: Key, told: tuple[int, bytes, int, bytes, EndRecord | None]) -> None:
+    async def tell(self, key: Key, rank: int, told: tuple[int, bytes, int, bytes, EndRecord | None]) -> None:
         """Keep what a node tells."""
         held, news = self._held.get(key), News(*told)
         if held is None:
             return
-        held.take(news)
+        if rank == 0:
+            held.take(news)
+        else:
+            held.take_log(rank, news)
         if news.end is not None:
             if news.end["kind"] is not None and len(held.nodes) > 1:
                 await self._blame_lost_nodes(held)  # a worker that was taken away may look like a fault of the command
-            held.finish(news.end["kind"], news.end["detail"], news.end["seconds"])
+            held.note_end(rank, news.end["kind"], news.end["detail"], news.end["seconds"])
 
     async def stop_asked(self, key: Key) -> bool:
         """Whether it is to be ended: the answer waits until that is known."""
@@ -160,9 +172,9 @@ class StudyActor:
         group: PlacementGroup | None = None
         try:
             group = await reserve(held.order["demands"])
-            error = await self._run(held, group)
+            await self._run(held, group)
             if held.end is None:
-                await self._conclude(held, error)
+                held.finish(*_end_before_begin(held, None), held.ran)
         except Exception as error:  # a fault of ours or of Ray's must not leave the attempt without an end
             logging.getLogger(__name__).exception("attempt %s of study %s", held.key, self._study)
             held.finish(LOST, f"it could not be seen through: {_said(error)}", held.ran)
@@ -170,18 +182,25 @@ class StudyActor:
             if group is not None:
                 await apart(lambda: remove_placement_group(group))
 
-    async def _run(self, held: HeldAttempt, group: PlacementGroup | None) -> Exception | None:
+    async def _run(self, held: HeldAttempt, group: PlacementGroup | None) -> None:
+        """The command on its head, or on each of its machines, until it has ended on all of them."""
         if held.is_asked_to_stop:
-            return None
+            return
         if group is not None:
-            strategy = PlacementGroupSchedulingStrategy(group, 0, placement_group_capture_child_tasks=False)
             held.nodes = await self._nodes_when_ready(held, group)
             if not held.nodes:
-                return None
-        else:
-            strategy = None
-        held.task = submit(node.run, held.order["demands"][0], strategy, _myself(), held.key)
-        return await error_of(held.task)
+                return
+        await asyncio.gather(*(self._run_node(held, rank, group) for rank in range(held.order["ranks"])))
+
+    async def _run_node(self, held: HeldAttempt, rank: int, group: PlacementGroup | None) -> None:
+        strategy = None
+        if group is not None:
+            strategy = PlacementGroupSchedulingStrategy(group, rank, placement_group_capture_child_tasks=False)
+        task = submit(node.run, held.order["demands"][rank], strategy, _myself(), held.key, rank)
+        held.tasks.append(task)
+        error = await error_of(task)
+        if held.end is None and rank not in held.ended:
+            await self._conclude(held, rank, error)
 
     async def _nodes_when_ready(self, held: HeldAttempt, group: PlacementGroup) -> tuple[str, ...]:
         """The nodes of the group; none if the attempt is given up before it is ready."""
@@ -193,30 +212,31 @@ class StudyActor:
             await asyncio.sleep(_LOOK_SECONDS / 5)
         return ()
 
-    async def _conclude(self, held: HeldAttempt, error: Exception | None) -> None:
-        if held.began is None:
-            held.finish(*_end_before_begin(held, error), 0.0)
+    async def _conclude(self, held: HeldAttempt, rank: int, error: Exception | None) -> None:
+        if rank not in held.begun:
+            held.note_end(rank, *_end_before_begin(held, error), 0.0 if held.began is None else held.ran)
             return
         if isinstance(error, OutOfMemoryError):
             held.reason = OUT_OF_MEMORY, f"Ray ended it, its node being short of memory: {_said(error)}"
         elif isinstance(error, RayTaskError):
             held.reason = LOST, f"what runs it on the node failed: {_said(error)}"
-        if await self._is_alive(held.nodes[0]):
-            await self._follow_up(held, error)
-        if held.end is None:
+        if await self._is_alive(held.nodes[rank]):
+            await self._follow_up(held, rank, error)
+        if rank not in held.ended:
             held.reason = None
-            held.finish(PREEMPTED, f"its node was lost: {_said(error)}", held.ran)
+            held.note_end(rank, PREEMPTED, f"its node was lost: {_said(error)}", held.ran)
 
-    async def _follow_up(self, held: HeldAttempt, error: Exception | None) -> None:
+    async def _follow_up(self, held: HeldAttempt, rank: int, error: Exception | None) -> None:
         """The task died but its node lives: the supervisor ends the command, and another task tells how."""
         held.reason = held.reason or (LOST, f"the Ray worker that ran it died: {_said(error)}")
-        strategy = NodeAffinitySchedulingStrategy(held.nodes[0], soft=False)
-        task = submit(node.follow_up, {}, strategy, _myself(), held.key, held.place, held.order["key"])
+        strategy = NodeAffinitySchedulingStrategy(held.nodes[rank], soft=False)
+        place, key = held.place_of(rank), held.key_of(rank)
+        task = submit(node.follow_up, {}, strategy, _myself(), held.key, rank, place, key)
         deadline = time.monotonic() + _FOLLOW_UP_SECONDS
         following = asyncio.ensure_future(error_of(task))
         while not following.done() and time.monotonic() < deadline:
             await asyncio.wait([following], timeout=2 * _LOOK_SECONDS)
-            if not following.done() and not await self._is_alive(held.nodes[0]):
+            if not following.done() and not await self._is_alive(held.nodes[rank]):
                 return
 
     async def _is_alive(self, node_id: str) -> bool:
@@ -260,8 +280,13 @@ class StudyActor:
         held.lacking_since = held.lacking_since or time.monotonic()
         if time.monotonic() - held.lacking_since >= held.order["wait"]:
             held.reason = UNAVAILABLE, lacking
-            if held.task is not None:
-                ray.cancel(held.task)
+            _cancel(held)
+
+
+def _cancel(held: HeldAttempt) -> None:
+    """What was handed to Ray and has not begun."""
+    for task in held.tasks:
+        ray.cancel(task)
 
 
 def _myself() -> Handle:

@@ -10,12 +10,14 @@ import math
 import os
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
-from trimtuner.engines.protocol import Launch
+from trimtuner.engines.protocol import CHECKPOINT, OF_NODES, Launch, later
 from trimtuner.engines.supervising import processes
-from trimtuner.engines.supervising.files import LaunchRecord
+from trimtuner.engines.supervising.files import LaunchRecord, NodeRecord
+from trimtuner.engines.supervising.nodes import Meeting, head_alone
 from trimtuner.engines.supervising.output import SHORTEST_SECRET
+from trimtuner.engines.supervising.ports import LOOPBACK, free_port_of
 from trimtuner.errors import InputError
 
 THREADS = (
@@ -35,8 +37,11 @@ def secrets_and_tags(launch: Launch, folder: str, cores: Sequence[int] = ()) -> 
     return {**secrets_of(launch), **_tags_of(launch, folder, cores)}
 
 
-def record_of(launch: Launch, folder: str, working_directory: str, cores: Sequence[int] = ()) -> LaunchRecord:
-    """The launch as its supervisor reads it; ``folder`` is the attempt's, on the machine that runs it."""
+def record_of(launch: Launch, folder: str, working_directory: str) -> LaunchRecord:
+    """The launch as its supervisor reads it; ``folder`` is the attempt's, on the machine that runs it.
+
+    Which nodes the supervisor starts, and where a checkpoint is kept, is for whoever knows the machine to put in.
+    """
     return LaunchRecord(
         study=launch.study,
         trial=launch.trial,
@@ -46,10 +51,47 @@ def record_of(launch: Launch, folder: str, working_directory: str, cores: Sequen
         environment=_added_environment(launch, folder),
         secrets=list(launch.secrets),
         limit=launch.limit,
-        cores=list(cores),
         memory_bytes=launch.memory_bytes,
         metrics_file=launch.metrics_file,
+        starts_on=launch.nodes,
+        nodes=[head_alone()],
+        repeat=launch.repeat,
+        checkpoint=None,
     )
+
+
+def nodes_at(launch: Launch, places: Sequence[str], port: int) -> list[NodeRecord]:
+    """The nodes on which the command starts, of machines at these addresses: workers first, then helpers."""
+    if launch.nodes == "head":
+        return [head_alone()]
+    workers = 1 if launch.machines is None else launch.machines.count
+    meeting = Meeting(tuple(places[:workers]), tuple(places[workers:]), port)
+    return [meeting.node(rank) for rank in range(len(places))]
+
+
+def nodes_here(launch: Launch, cores: Sequence[int]) -> list[NodeRecord]:
+    """All of the nodes on this machine, which stands in for theirs; each has cores of its own where there are enough.
+
+    A command on the head alone has all of the cores.
+    """
+    if launch.nodes == "head":
+        return [head_alone(cores)]
+    nodes = nodes_at(launch, [LOOPBACK] * launch.node_count, free_port_of(launch))
+    for node in nodes if cores else ():
+        node["cores"] = _share_of(cores, node["rank"], launch.vcpus or 1)
+    return nodes
+
+
+def checkpoint_of(launch: Launch) -> Path | None:
+    """The folder below that of the study which the attempts at a run share, where the command asks for one."""
+    if not launch.keeps_checkpoint:
+        return None
+    again = "" if launch.repeat == 1 else f"-{launch.repeat:d}"
+    return launch.folder.resolve() / f"{launch.trial:d}-{CHECKPOINT}{again}"
+
+
+def _share_of(cores: Sequence[int], rank: int, count: int) -> list[int]:
+    return sorted({cores[(rank * count + step) % len(cores)] for step in range(count)})
 
 
 def check_launch(launch: Launch) -> None:
@@ -58,6 +100,8 @@ def check_launch(launch: Launch) -> None:
         raise InputError("the command is empty; it is a list of words, the program first")
     if not 0 < launch.limit < math.inf:
         raise InputError(f"a limit of {launch.limit} seconds cannot be kept; it must be above 0 and finite")
+    if launch.nodes == "head" and any(later(name) in word for word in launch.command for name in OF_NODES):
+        raise InputError("the command asks for its rank or for a meeting place, and starts on the head alone")
     file = PurePath("metrics" if launch.metrics_file is None else launch.metrics_file)
     if file.is_absolute() or ".." in file.parts or not file.name:
         raise InputError(f"the file of metrics {launch.metrics_file!r} must lie inside the working directory")
@@ -94,15 +138,6 @@ def least_used_cores(count: int) -> list[int]:
     use = Counter(core for cores in cores_of.values() for core in cores)
     ranked = sorted(os.sched_getaffinity(0), key=lambda core: (use[core], core))
     return sorted(ranked[:count])
-
-
-def addresses(workers: Sequence[str], helpers: Sequence[str]) -> dict[str, str]:
-    """What the command is told of its machines, the first of which it runs on."""
-    return {
-        "TRIMTUNER_HEAD": workers[0],
-        "TRIMTUNER_WORKERS": ",".join(workers),
-        "TRIMTUNER_HELPERS": ",".join(helpers),
-    }
 
 
 def _tags_of(launch: Launch, folder: str, cores: Sequence[int]) -> dict[str, str]:

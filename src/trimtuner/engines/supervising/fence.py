@@ -51,6 +51,9 @@ class Fence(Protocol):
     def enter(self) -> None:
         """Take the calling process, which is about to become the command, inside."""
 
+    def join(self) -> None:
+        """Take one more process inside, about to become a command too, after the first has entered."""
+
     def kill(self) -> bool:
         """Kill all that is inside; whether there was anything. What is empty is removed."""
 
@@ -92,6 +95,9 @@ class _NoFence(NamedTuple):
     def enter(self) -> None:
         pass
 
+    def join(self) -> None:
+        pass
+
     def kill(self) -> bool:
         return False
 
@@ -109,6 +115,9 @@ class _ControlGroup(NamedTuple):
         # What cannot be entered is no reason not to train; doctor tries the same, and tells.
         with contextlib.suppress(OSError):
             _write(f"{self.path}/cgroup.procs", b"0")
+
+    def join(self) -> None:
+        self.enter()
 
     def kill(self) -> bool:
         if not _is_populated(self.path):
@@ -135,6 +144,9 @@ class _PidNamespace(NamedTuple):
         command = os.fork()
         if command != 0:
             _be_first_process(command, self.writing)
+
+    def join(self) -> None:
+        _show_own_processes()  # it is inside from its birth, as is every child of who made the namespace
 
     def kill(self) -> bool:
         return _kill_first_processes(self.name)

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from trimtuner.files import make_private_folder
 
@@ -40,6 +40,15 @@ _PATIENCE_WITH_LOCK_SECONDS = 60.0
 _LOOK_SECONDS = 0.02
 
 
+class NodeRecord(TypedDict):
+    """One machine of an attempt, or what stands in for one: what the command that starts there is told of it."""
+
+    rank: int  # 0: the head, which alone reports
+    values: dict[str, str]  # of placeholders that are known only now
+    environment: dict[str, str]
+    cores: list[int]  # empty: all
+
+
 class LaunchRecord(TypedDict):
     """launch.json: what is to be run, where, and how long at most."""
 
@@ -51,9 +60,12 @@ class LaunchRecord(TypedDict):
     environment: dict[str, str]
     secrets: list[str]  # names
     limit: float
-    cores: list[int]  # empty: all
-    memory_bytes: int | None
+    memory_bytes: int | None  # of each node
     metrics_file: str | None
+    starts_on: Literal["head", "all"]
+    nodes: list[NodeRecord]  # the processes of one supervisor: all of the attempt, or the one of its machine
+    repeat: int  # which of the runs of the trial
+    checkpoint: str | None  # the folder that a retry gets back, on the machine that runs the command
 
 
 class BegunRecord(TypedDict):
@@ -165,6 +177,11 @@ class Folder:
         """How long it is known to have lived; 0 where nothing says so."""
         line = (read_regular(self.path / ALIVE, _MOST_BYTES) or b"").removesuffix(b"\n")
         return float(self._text(ALIVE, line) or 0.0)
+
+    def of_node(self, rank: int) -> Folder:
+        """That of another node than the head; its seals are no use in any other folder."""
+        name = f"node-{rank:d}"
+        return Folder(self.path / name, hmac.digest(self.key, name.encode(), "sha256"))
 
     def ask_to_stop(self) -> None:
         """Ask the supervisor to end the command."""

@@ -99,6 +99,20 @@ class Mirror:
         """Make the folder, unless it is there."""
         self._sealed.make()
 
+    def is_untouched(self) -> bool:
+        """Whether it is as a starter leaves it, and no supervisor has written anything into it yet."""
+        return self._sealed.is_untouched()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a supervisor has it, or had."""
+        return self._attempt.begun() is not None
+
+    @property
+    def last_beat(self) -> float:
+        """How long its supervisor is known to have lived; 0 where nothing says so."""
+        return self._sealed.last_beat()
+
     def ask_to_stop(self) -> None:
         """Note that it is to be ended."""
         self.make()
@@ -122,6 +136,16 @@ class Mirror:
             (self.folder / files.LOG).unlink(missing_ok=True)  # it begins anew
         if news.log:
             _write_at(self.folder / files.LOG, news.log_from, news.log)
+
+    def of_node(self, rank: int) -> Mirror:
+        """That of one of the nodes; the head's is the attempt's own."""
+        return Mirror(self._sealed.of_node(rank)) if rank else self
+
+    def keep_node_log(self, rank: int, log: bytes) -> None:
+        """Keep what another node than the head has printed."""
+        folder = self._sealed.of_node(rank)
+        folder.make()
+        _write_at(folder.path / files.LOG, 0, log)
 
     def close(self, end: EndRecord) -> None:
         """Keep how it ended; the first end stays."""

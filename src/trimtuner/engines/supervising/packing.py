@@ -42,9 +42,18 @@ class Parcel(NamedTuple):
 
 def pack(folder: Path, exclude: Sequence[str] = (), most_bytes: int = MOST_BYTES) -> Parcel:
     """The folder without NEVER_SENT and what is excluded: patterns, of a name or of a path inside the folder."""
+    return _pack(folder, (*NEVER_SENT, *exclude), most_bytes)
+
+
+def pack_whole(folder: Path, most_bytes: int = MOST_BYTES) -> Parcel:
+    """The folder with all that is in it."""
+    return _pack(folder, (), most_bytes)
+
+
+def _pack(folder: Path, exclude: Sequence[str], most_bytes: int) -> Parcel:
     buffer, size = io.BytesIO(), 0
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for path in _walk(folder, folder, (*NEVER_SENT, *exclude)):
+        for path in _walk(folder, folder, exclude):
             status = path.lstat()
             size += status.st_size if stat.S_ISREG(status.st_mode) else 0
             if size > most_bytes:

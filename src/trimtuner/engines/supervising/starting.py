@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from trimtuner.engines.supervising import files
@@ -49,18 +49,25 @@ def has_begun(folder: Folder) -> bool:
 
 
 def begin(
-    record: LaunchRecord, folder: Folder, lock: int, added: Mapping[str, str], lifeline: int | None = None
+    record: LaunchRecord,
+    folder: Folder,
+    lock: int,
+    added: Mapping[str, str],
+    lifeline: int | None = None,
+    held: Sequence[int] = (),
 ) -> None:
     """Write down what is to be done and start its supervisor; the caller holds the start lock.
 
     ``added`` (secrets, tags) joins what is handed on from here, and is written nowhere. When the other end of
-    ``lifeline`` is closed, the supervisor ends the attempt.
+    ``lifeline`` is closed, the supervisor ends the attempt. What is ``held`` is held by it as long as it lives.
     """
     folder.put_launch(record)
-    _start_supervisor(folder, lock, {**handed_on(), **added}, lifeline)
+    _start_supervisor(folder, lock, {**handed_on(), **added}, lifeline, held)
 
 
-def _start_supervisor(folder: Folder, lock: int, environment: dict[str, str], lifeline: int | None) -> None:
+def _start_supervisor(
+    folder: Folder, lock: int, environment: dict[str, str], lifeline: int | None, held: Sequence[int]
+) -> None:
     """Start the supervisor and wait until it has begun.
 
     It inherits the lock, so that nobody starts a second one even if we die right now. It closes its output when it has
@@ -74,7 +81,7 @@ def _start_supervisor(folder: Folder, lock: int, environment: dict[str, str], li
         check=False,
         cwd="/",
         env=environment,
-        pass_fds=kept,
+        pass_fds=[*kept, *held],
         start_new_session=True,
     )
     if starter.stdout != b"begun":

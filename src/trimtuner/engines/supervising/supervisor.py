@@ -22,9 +22,11 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from trimtuner.engines.supervising import fence, files, processes
-from trimtuner.engines.supervising.files import BegunRecord, EndRecord, Folder, LaunchRecord
-from trimtuner.engines.supervising.metrics import Lines, Reports, metrics_of_file, metrics_of_output
+from trimtuner.engines.supervising.files import BegunRecord, EndRecord, Folder, LaunchRecord, NodeRecord
+from trimtuner.engines.supervising.metrics import Reports, metrics_of_file, metrics_of_output
+from trimtuner.engines.supervising.nodes import command_of, environment_of
 from trimtuner.engines.supervising.output import MetricsFile, OutputLog, Redactor
+from trimtuner.engines.supervising.stream import Stream
 
 GRACE_SECONDS = 5.0  # between SIGTERM and SIGKILL; part of the time that is charged
 _TICK_SECONDS = 0.2
@@ -73,46 +75,29 @@ class _Ending(NamedTuple):
     kill_at: float
 
 
-class _Stream:
-    """One source of text: secrets are redacted, all of it is handed to the log, and its metrics are written down."""
+class _Command(NamedTuple):
+    """The command, as it was started for a node."""
 
-    def __init__(
-        self,
-        secrets: Iterable[str],
-        pick_metrics: Callable[[bytes], bytes | None],
-        log: Callable[[bytes], None],
-        report: Callable[[list[bytes]], None],
-    ) -> None:
-        self._redactor, self._lines = Redactor(secrets), Lines()
-        self._pick_metrics, self._log, self._report = pick_metrics, log, report
-
-    def feed(self, data: bytes) -> None:
-        shown = self._redactor.feed(data)
-        self._log(shown)
-        self._report_metrics(self._lines.feed(shown))
-
-    def finish(self) -> None:
-        shown = self._redactor.finish()
-        self._log(shown)
-        self._report_metrics([*self._lines.feed(shown), *self._lines.finish()])
-
-    def _report_metrics(self, lines: Iterable[bytes]) -> None:
-        picked = (self._pick_metrics(line) for line in lines)
-        self._report([text for text in picked if text is not None])
+    node: NodeRecord
+    process: subprocess.Popen[bytes]
 
 
 class _Supervisor:
-    """One command, from its start to the confirmed end of everything that it started."""
+    """One command, from its start to the confirmed end of everything that it started.
+
+    Where the machine stands in for several nodes, it is started once for each. The first one leads: all end with it.
+    """
 
     def __init__(self, folder: Folder, launch: LaunchRecord, started: float, lifeline: int | None) -> None:
         self._folder, self._launch, self._started, self._lifeline = folder, launch, started, lifeline
         self._identity = os.stat(folder.path)
-        self._log = OutputLog(folder.path / files.LOG)
+        self._logs = [OutputLog(folder.path / files.LOG)]
+        self._commands: list[_Command] = []
         self._reports = Reports(folder, Redactor(self._secrets()).redacted)
-        name = launch["metrics_file"]
+        name = launch["metrics_file"] if self._reports_here() else None
         self._metrics_file = MetricsFile(Path(launch["working_directory"], name)) if name else None
         self._file_stream = self._new_stream(metrics_of_file, lambda _: None)
-        self._streams: dict[int, _Stream] = {}
+        self._streams: dict[int, Stream] = {}
         self._poll = select.poll()
         self._wake = _new_pipe()
         self._was_told_to_end = self._was_let_go = False
@@ -126,40 +111,47 @@ class _Supervisor:
         """Run the command; the kind of its failure, if any, and words for it."""
         held = fence.make(self._fenced)
         try:
-            command = self._start_command(held)
-        except (OSError, ValueError, subprocess.SubprocessError) as error:
-            held.kill()
-            return _EXIT, f"the command could not be started: {error}"
-        try:
-            # Seen, and not collected: until then nobody else is given its number, or its group's.
-            while os.waitid(os.P_PID, command.pid, _ENDED_UNCOLLECTED) is None:
+            self._start_commands(held)
+            while not self._has_led_to_end():
                 self._wait()
                 self._read_metrics_file()
                 self._beat()
-                self._enforce_limits(command)
+                self._enforce_limits()
         finally:
-            self._kill_tree(command, held)  # whatever went wrong here, nothing goes on unsupervised
+            self._kill_tree(held)  # whatever went wrong here, nothing goes on unsupervised
         self._read_rest()
-        return self._how_it_ended(held.code_of_command(command.returncode))
+        return self._how_it_ended(held)
 
     def write_held_reports(self) -> None:
         """What was said and could not be written yet."""
         self._reports.write_held()
 
-    def _start_command(self, held: fence.Fence) -> subprocess.Popen[bytes]:
+    def _start_commands(self, held: fence.Fence) -> None:
+        """All of the nodes, the leading one first: in a namespace it is the one with which all others end."""
+        for node in self._launch["nodes"]:
+            try:
+                self._commands.append(_Command(node, self._start_command(node, held)))
+            except (OSError, ValueError, subprocess.SubprocessError) as error:
+                if not self._commands or not self._has_led_to_end():  # a namespace that has ended takes nobody in
+                    detail = f"the command could not be started: {error}"
+                    self._ending = _Ending(_EXIT, self._of_node(node, detail), time.monotonic())
+                return
+
+    def _start_command(self, node: NodeRecord, held: fence.Fence) -> subprocess.Popen[bytes]:
         # Two pipes, since a progress bar on stderr without an end of line must not hide a metric on stdout.
-        pipes = [self._new_output(), self._new_output()]
-        supervisor, cores = os.getpid(), self._launch["cores"]
+        log = self._new_log(node)
+        pipes = [self._new_output(node, log), self._new_output(node, log)]
+        supervisor, enter = os.getpid(), held.join if self._commands else held.enter
 
         def prepare() -> None:
-            _prepare_command(supervisor, cores)
-            held.enter()
+            _prepare_command(supervisor, node["cores"])
+            enter()
 
         try:
             return subprocess.Popen(  # noqa: S603  (running the user's command is the task; no shell reads it)
-                self._launch["command"],
+                command_of(self._launch, node),
                 cwd=self._launch["working_directory"],
-                env={**os.environ, **self._launch["environment"]},
+                env={**os.environ, **environment_of(self._launch, node)},
                 stdin=subprocess.DEVNULL,
                 stdout=pipes[0],
                 stderr=pipes[1],
@@ -170,16 +162,29 @@ class _Supervisor:
             for descriptor in pipes:
                 os.close(descriptor)
 
-    def _new_output(self) -> int:
+    def _new_log(self, node: NodeRecord) -> OutputLog:
+        """That of the leading node is the log of the attempt; each other one has a folder for its own."""
+        if self._commands:
+            folder = self._folder.of_node(node["rank"])
+            folder.make()
+            self._logs.append(OutputLog(folder.path / files.LOG))
+        return self._logs[-1]
+
+    def _reports_here(self) -> bool:
+        """Whether one of the nodes is the head, which alone reports."""
+        return any(node["rank"] == 0 for node in self._launch["nodes"])
+
+    def _new_output(self, node: NodeRecord, log: OutputLog) -> int:
         reading, writing = _new_pipe()
         os.set_blocking(writing, True)
-        pick_metrics = metrics_of_output if self._metrics_file is None else lambda _: None
-        self._streams[reading] = self._new_stream(pick_metrics, self._log.write)
+        is_reporting = node["rank"] == 0 and self._metrics_file is None
+        pick_metrics = metrics_of_output if is_reporting else lambda _: None
+        self._streams[reading] = self._new_stream(pick_metrics, log.write)
         self._poll.register(reading, select.POLLIN)
         return writing
 
-    def _new_stream(self, pick: Callable[[bytes], bytes | None], log: Callable[[bytes], None]) -> _Stream:
-        return _Stream(self._secrets(), pick, log, lambda texts: self._reports.add(texts, self._seconds()))
+    def _new_stream(self, pick: Callable[[bytes], bytes | None], log: Callable[[bytes], None]) -> Stream:
+        return Stream(self._secrets(), pick, log, lambda texts: self._reports.add(texts, self._seconds()))
 
     def _secrets(self) -> list[str]:
         return [os.environ.get(name, "") for name in self._launch["secrets"]]
@@ -229,7 +234,8 @@ class _Supervisor:
             if not self._read_metrics_file():
                 break
         self._file_stream.finish()
-        self._log.close()
+        for log in self._logs:
+            log.close()
 
     def _beat(self) -> None:
         if time.monotonic() >= self._next_beat:
@@ -237,17 +243,38 @@ class _Supervisor:
                 self._folder.beat(self._seconds())
             self._next_beat = time.monotonic() + files.BEAT_SECONDS
 
-    def _enforce_limits(self, command: subprocess.Popen[bytes]) -> None:
-        # The dead that were left to us may go, except for the command itself.
-        while (ended := os.waitid(os.P_ALL, 0, _ENDED_UNCOLLECTED)) and ended.si_pid != command.pid:
-            os.waitpid(ended.si_pid, 0)
+    def _has_led_to_end(self) -> bool:
+        """Whether the leading command has ended, or none could be started.
+
+        It is seen, and not collected: until then nobody else is given its number, or its group's.
+        """
+        if len(self._commands) < len(self._launch["nodes"]) and self._ending is not None:
+            return True
+        return os.waitid(os.P_PID, self._commands[0].process.pid, _ENDED_UNCOLLECTED) is not None
+
+    def _enforce_limits(self) -> None:
+        self._collect_the_dead()
         if self._ending is None:
             self._ending = self._reason_to_end()
             if self._ending is not None:
-                with contextlib.suppress(PermissionError):  # it changed its user
-                    os.killpg(command.pid, signal.SIGTERM)
+                self._ask_to_end()
         if self._ending is not None and time.monotonic() >= self._ending.kill_at:
             processes.kill(processes.living_descendants([os.getpid()]))
+
+    def _collect_the_dead(self) -> None:
+        """Those that were left to us may go, and other nodes, whose codes are kept; but not the leading command."""
+        lead, *others = (one.process for one in self._commands)
+        while (ended := os.waitid(os.P_ALL, 0, _ENDED_UNCOLLECTED)) and ended.si_pid != lead.pid:
+            if all(ended.si_pid != one.pid for one in others):
+                os.waitpid(ended.si_pid, 0)
+            for one in others:
+                one.poll()
+
+    def _ask_to_end(self) -> None:
+        for _, command in self._commands:
+            if command.returncode is None:
+                with contextlib.suppress(PermissionError, ProcessLookupError):  # it changed its user, or just ended
+                    os.killpg(command.pid, signal.SIGTERM)
 
     def _reason_to_end(self) -> _Ending | None:
         now = time.monotonic()
@@ -263,6 +290,9 @@ class _Supervisor:
             return _Ending(_LOST, "its folder was removed, and what it had reported with it", now)
         if self._seconds() >= self._launch["limit"]:
             return _Ending(_TIMEOUT, f"ended after its limit of {self._launch['limit']:g} s", now + GRACE_SECONDS)
+        failed = self._failed_node()
+        if failed is not None:
+            return _Ending(*failed, now + GRACE_SECONDS)
         if self._is_over_memory():
             # No grace: by the time it is over, the machine may have none left.
             return _Ending(_OUT_OF_MEMORY, f"killed above its limit of {self._launch['memory_bytes']} bytes", now)
@@ -280,30 +310,50 @@ class _Supervisor:
         Watched rather than set as RLIMIT_AS: that counts addresses, of which CUDA and torch reserve far more than they
         use, and it counts for each process alone.
         """
-        limit, begin = self._launch["memory_bytes"], time.monotonic()
+        limit, begin, count = self._launch["memory_bytes"], time.monotonic(), len(self._commands)
         if limit is None or begin < self._next_memory_check:
             return False
-        is_over = processes.hold_more_than(limit, processes.living_descendants([os.getpid()]))
+        is_over = processes.hold_more_than(count * limit, processes.living_descendants([os.getpid()]))
+        if count > 1:
+            is_over = is_over or any(processes.hold_more_than(limit, _family(one.process)) for one in self._commands)
         # Watching takes at most a fiftieth of a core, however many processes the machine has.
         self._next_memory_check = begin + max(_TICK_SECONDS, 50 * (time.monotonic() - begin))
         return is_over
 
-    def _kill_tree(self, command: subprocess.Popen[bytes], held: fence.Fence) -> None:
+    def _failed_node(self) -> tuple[str, str] | None:
+        """Kind and detail, where another node than the leading one has failed; one that ended well is not missed."""
+        for node, command in self._commands[1:]:
+            if command.returncode:
+                kind, detail = self._failure_of(command.returncode)
+                return kind, self._of_node(node, detail)
+        return None
+
+    def _kill_tree(self, held: fence.Fence) -> None:
         """Kill until nothing is left, however long that takes: an end that is not confirmed is none."""
-        while (tree := processes.living_descendants([os.getpid()])) or held.kill() or not _has_no_child_left(command):
+        while (
+            (tree := processes.living_descendants([os.getpid()]))
+            or held.kill()
+            or not _has_no_child_left(self._commands)
+        ):
             processes.kill(tree)
             self._beat()
             time.sleep(0.01)
-        command.wait()
 
-    def _how_it_ended(self, code: int) -> tuple[str | None, str]:
+    def _how_it_ended(self, held: fence.Fence) -> tuple[str | None, str]:
         if self._ending is not None:
             return self._ending.kind, self._ending.detail
+        code = held.code_of_command(self._commands[0].process.returncode)
+        return self._failure_of(code) if code else (None, "exit code 0")
+
+    def _failure_of(self, code: int) -> tuple[str, str]:
         if code in (-signal.SIGKILL, _CODE_OF_KILLED) and processes.kernel_memory_kills() > self._memory_kills:
             return _OUT_OF_MEMORY, "killed by the kernel, which was short of memory"
         if code < 0:
             return _SIGNAL, f"killed by signal {-code} ({signal.strsignal(-code)})"
-        return (_EXIT, f"exit code {code}") if code else (None, "exit code 0")
+        return _EXIT, f"exit code {code}"
+
+    def _of_node(self, node: NodeRecord, detail: str) -> str:
+        return f"node {node['rank']}: {detail}" if len(self._launch["nodes"]) > 1 else detail
 
 
 def _write_patiently(write: Callable[[], None]) -> None:
@@ -349,9 +399,14 @@ def _prepare_command(supervisor: int, cores: list[int]) -> None:
         file.write("800")
 
 
-def _has_no_child_left(command: subprocess.Popen[bytes]) -> bool:
+def _family(command: subprocess.Popen[bytes]) -> list[processes.Process]:
+    myself = processes.read_process(command.pid)
+    return [*([] if myself is None else [myself]), *processes.living_descendants([command.pid])]
+
+
+def _has_no_child_left(commands: Iterable[_Command]) -> bool:
     """Whether nothing descends from us: orphans become our children, and one that forks and leaves escapes a look."""
-    if command.poll() is None:
+    if any(command.process.poll() is None for command in commands):
         return False
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:

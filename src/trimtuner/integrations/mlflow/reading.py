@@ -18,7 +18,7 @@ from mlflow.exceptions import MlflowException
 from sqlalchemy import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from trimtuner.errors import InputError
+from trimtuner.errors import InputError, cut
 from trimtuner.problem.history import Measurement
 from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.problem.rows import FRACTION, columns_of, measurement_of_row
@@ -156,8 +156,7 @@ def _brief(error: Exception, uri: str) -> str:
     if isinstance(error, ModuleNotFoundError):
         return f"this kind of store needs {error.name!r}; install it"
     text = _without_users(str(error).replace(uri, _shown(uri)))
-    first = text.strip().partition("\n")[0] or type(error).__name__
-    return first if len(first) <= _LONGEST_ERROR else f"{first[:_LONGEST_ERROR]}…"
+    return cut(text.strip().partition("\n")[0] or type(error).__name__, _LONGEST_ERROR)
 
 
 def _without_users(text: str) -> str:

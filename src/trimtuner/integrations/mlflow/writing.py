@@ -1,13 +1,11 @@
 """Trials of a study as runs: each ended trial is logged once, however often one logs.
 
-A run has the configuration as its parameters. MLflow's steps are whole numbers, so a step is a millionth of the data:
-a snapshot at a quarter of it is at step 250000, and the metric ``fraction`` tells the share itself. The runs of a
-study hang under a run of its own, which has the recommendation.
+A run has the configuration as its parameters, and what was measured on its way at its steps. The runs of a study hang
+under a run of its own, which has the recommendation.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import time
@@ -17,7 +15,6 @@ from dataclasses import dataclass
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Param, Run, RunTag
 
-from trimtuner.errors import InputError
 from trimtuner.integrations.mlflow.reading import (
     FAILED,
     FINISHED,
@@ -27,38 +24,18 @@ from trimtuner.integrations.mlflow.reading import (
     opened,
     runs_of,
 )
-from trimtuner.problem.history import History, Measurement, Outcome
-from trimtuner.problem.problem import COST, TIME
-from trimtuner.problem.rows import FRACTION
-from trimtuner.records import Attempt
+from trimtuner.integrations.tracking import (
+    RECOMMENDED,
+    Logged,
+    TrackedStudy,
+    another_trial,
+    notes_of,
+    params_of,
+    tracked_of,
+)
+from trimtuner.problem.history import Outcome
+from trimtuner.problem.values import written
 from trimtuner.study.study import Study
-from trimtuner.tuning.recommendation import Recommendation
-
-CHARGED = "trimtuner.charged"  # USD of all attempts at the trial; cost is that of what was measured
-SPENT = "trimtuner.spent"
-RECOMMENDED = "recommended"
-
-_STEPS = 1_000_000
-
-
-@dataclass(frozen=True)
-class Logged:
-    """How many trials were logged now, and how many before; those under way are logged once they have ended."""
-
-    added: int
-    known: int
-    running: int
-
-
-@dataclass(frozen=True)
-class TrackedStudy:
-    """What is logged of a study; its id tells studies of the same name apart, and is letters and digits only."""
-
-    name: str
-    id: str
-    history: History
-    recommendation: Recommendation | None
-    attempts: tuple[Attempt, ...] = ()  # when trials ran, where a record knows it
 
 
 def log_study(study: Study, tracking_uri: str, experiment: str | None = None) -> Logged:
@@ -66,9 +43,7 @@ def log_study(study: Study, tracking_uri: str, experiment: str | None = None) ->
 
     A study in Python is told apart by its name alone, so give two studies in one experiment two names.
     """
-    recommendation = study.recommend() if study.history.measurements else None
-    id_from_name = hashlib.sha256(study.name.encode()).hexdigest()[:32]
-    return log_progress(TrackedStudy(study.name, id_from_name, study.history, recommendation), tracking_uri, experiment)
+    return log_progress(tracked_of(study), tracking_uri, experiment)
 
 
 def log_progress(tracked: TrackedStudy, tracking_uri: str, experiment: str | None = None) -> Logged:
@@ -85,7 +60,7 @@ class _Log:
     tracked: TrackedStudy
 
     def write(self) -> Logged:
-        outcomes = sorted(self.tracked.history.outcomes, key=lambda one: one.trial.number)
+        outcomes = self.tracked.outcomes
         found = runs_of(self.client, self.experiment, f"tags.`{STUDY_ID_TAG}` = '{self.tracked.id}'")
         runs = {run.data.tags.get(TRIAL_TAG): run for run in found}
         ended = {number for number, run in runs.items() if run.info.status in (FINISHED, FAILED)}
@@ -105,7 +80,7 @@ class _Log:
 
     def _write_trial(self, outcome: Outcome, parent: Run, half_written: Run | None) -> None:
         trial = outcome.trial
-        start, end = self._times(outcome)
+        start, end = map(_milliseconds, self.tracked.times_of(outcome))
         tags = {
             TRIAL_TAG: str(trial.number),
             "trimtuner.state": outcome.failure or "ok",
@@ -119,64 +94,37 @@ class _Log:
 
     def _write_recommendation(self, parent: Run) -> None:
         """Only what is new: MLflow keeps every value of a metric, and writes down when a run was last changed."""
-        best, history = self.tracked.recommendation, self.tracked.history
-        values = {SPENT: history.spent}
-        tags = {}
-        if best is not None:
-            values |= {f"{RECOMMENDED}.{name}": float(one) for name, one in best.estimates.items()}
-            values[f"{RECOMMENDED}.chance_feasible"] = best.chance_feasible
-            tags[f"trimtuner.{RECOMMENDED}"] = json.dumps({**best.config, FRACTION: best.fraction})
+        values, best = self.tracked.recommended, self.tracked.recommended_config
+        tags = {f"trimtuner.{RECOMMENDED}": json.dumps(best)} if best else {}
         if _is_same(parent.data.metrics, values) and tags.items() <= parent.data.tags.items():
             return
-        metrics = [Metric(name, value, _now(), len(history.outcomes)) for name, value in values.items()]
+        metrics = [Metric(name, value, _now(), len(self.tracked.outcomes)) for name, value in values.items()]
         self.client.log_batch(parent.info.run_id, metrics, tags=[RunTag(name, text) for name, text in tags.items()])
         self.client.set_terminated(parent.info.run_id, FINISHED)
-
-    def _times(self, outcome: Outcome) -> tuple[int, int]:
-        """Start and end in milliseconds since 1970; where nobody wrote them down, it ended just now."""
-        attempts = [one for one in self.tracked.attempts if one.trial == outcome.trial.number]
-        if not attempts or attempts[-1].ended_at is None:
-            end = _now()
-            return end - _milliseconds(outcome.time or 0.0), end
-        start = attempts[0].started_at or attempts[0].asked_at
-        return _milliseconds(start), _milliseconds(attempts[-1].ended_at)
 
     def _require_same(self, run: Run, outcome: Outcome) -> None:
         last = {metric.key: metric.value for metric in _metrics(outcome, 0)}
         if run.data.params != _params(outcome) or not _is_same(run.data.metrics, last):
-            raise InputError(
-                f"trial {outcome.trial.number} of a study {self.tracked.name!r} is there already, and it is another "
-                f"one (run {run.info.run_id}); give this study another name, or log it to another experiment"
-            )
+            raise another_trial(self.tracked.name, outcome, f"run {run.info.run_id}")
 
 
 def _params(outcome: Outcome) -> dict[str, str]:
-    return {name: str(value) for name, value in {**outcome.trial.config, FRACTION: outcome.trial.fraction}.items()}
+    return {
+        name: written(value) if value is None or isinstance(value, tuple) else str(value)
+        for name, value in params_of(outcome).items()
+    }
 
 
 def _metrics(outcome: Outcome, start: int) -> list[Metric]:
-    """What was measured at each share, in order, and at last what was paid."""
-    last = _step(outcome.trial.fraction)
-    measured = [metric for one in outcome.measurements for metric in _metrics_at(one, start)]
-    paid = {CHARGED: outcome.cost}
-    if outcome.failed is not None:
-        paid |= {COST: outcome.cost, **({} if outcome.time is None else {TIME: outcome.time})}
-    end = start + _milliseconds(outcome.time or 0.0)
-    return [*measured, *(Metric(name, value, end, last) for name, value in paid.items())]
-
-
-def _metrics_at(measurement: Measurement, start: int) -> list[Metric]:
-    at = start + _milliseconds(measurement.metrics.get(TIME, 0.0))
-    values = {**measurement.metrics, FRACTION: measurement.fraction}
-    return [Metric(name, value, at, _step(measurement.fraction)) for name, value in values.items()]
+    return [
+        Metric(name, value, start + _milliseconds(noted.seconds), noted.step)
+        for noted in notes_of(outcome)
+        for name, value in noted.values.items()
+    ]
 
 
 def _is_same(there: Mapping[str, float], wanted: Mapping[str, float]) -> bool:
     return all(name in there and math.isclose(there[name], value, rel_tol=1e-9) for name, value in wanted.items())
-
-
-def _step(fraction: float) -> int:
-    return round(fraction * _STEPS)
 
 
 def _milliseconds(seconds: float) -> int:

@@ -8,11 +8,11 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 
 from trimtuner.errors import InputError
 from trimtuner.problem.expressions import Value
+from trimtuner.problem.inference import with_usual_scale
 from trimtuner.problem.parameters import Choice, Float, Int, Parameter, Scale
-from trimtuner.problem.values import is_number
+from trimtuner.problem.values import is_number, number_in
 
 _LISTED_AT_MOST = 64  # values of a range with steps; above, it is searched without steps and rounded to them
-_LOG_FROM_RATIO = 8.0  # choices that are numbers and span this factor are taken in logs, as in Space.from_configs
 
 
 def parameter_of(name: str, distribution: BaseDistribution) -> Parameter:
@@ -59,14 +59,9 @@ def value_at(name: str, distribution: BaseDistribution, unit: float) -> Value:
 
 def _choice_of(name: str, distribution: CategoricalDistribution) -> Choice:
     try:
-        choice = Choice(distribution.choices)  # type: ignore[arg-type]  # None is refused, by name
+        return with_usual_scale(Choice(distribution.choices))
     except InputError as error:
         raise InputError(f"the choices of {name!r}: {error}") from None
-    if choice.scale is None:
-        return choice
-    numbers = [float(value) for value in choice.values]
-    spans_orders = min(numbers) > 0 and max(numbers) / min(numbers) >= _LOG_FROM_RATIO
-    return Choice(choice.values, scale="log") if spans_orders else choice
 
 
 def _is_stepped(distribution: IntDistribution | FloatDistribution) -> bool:
@@ -86,4 +81,4 @@ def _at_step(distribution: IntDistribution | FloatDistribution, number: int) -> 
 def _rounded(distribution: IntDistribution | FloatDistribution, value: Value) -> Value:
     if not _is_stepped(distribution):
         return value
-    return _at_step(distribution, round((float(value) - distribution.low) / float(distribution.step or math.inf)))
+    return _at_step(distribution, round((number_in(value) - distribution.low) / float(distribution.step or math.inf)))

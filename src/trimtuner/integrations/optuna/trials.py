@@ -168,7 +168,7 @@ def _placed(problem: Problem, trial: FrozenTrial) -> Trial:
     if ASKED in trial.system_attrs:
         asked = decode_trial(trial.number, trial.system_attrs[ASKED])
     known = {**_without_choice(problem.space.cloud), **asked.config, **trial.params}
-    config = _as_written(problem, {name: known[name] for name in problem.space.names if name in known})
+    config = problem.space.as_written({name: known[name] for name in problem.space.names if name in known})
     given = trial.user_attrs.get(FRACTION, asked.fraction)
     if isinstance(given, bool) or not isinstance(given, int | float):
         raise InputError(f"trial {trial.number} has {FRACTION}={given!r}, which is no number")
@@ -180,16 +180,6 @@ def _placed(problem: Problem, trial: FrozenTrial) -> Trial:
     )
 
 
-def _as_written(problem: Problem, config: dict[str, Value]) -> dict[str, Value]:
-    """The configuration as the space writes it: 16 may be 16.0 there."""
-    space = problem.space
-    space.check(config)
-    if not space.is_enumerable:
-        return config
-    pool = space.pool()
-    return pool.configuration(pool.position(config))
-
-
 def _still_offered(
     problem: Problem, recommended: tuple[Mapping[str, Value], float] | None
 ) -> tuple[Mapping[str, Value], float] | None:
@@ -197,7 +187,7 @@ def _still_offered(
     if recommended is None:
         return None
     try:
-        return _as_written(problem, dict(recommended[0])), recommended[1]
+        return problem.space.as_written(recommended[0]), recommended[1]
     except InputError:
         return None
 

@@ -1,0 +1,1 @@
+"""What an assistant may do with studies: those that its user has allowed, by name, within their budgets."""
