@@ -22,45 +22,85 @@ if TYPE_CHECKING:
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 _COLOURS = 128
-_PHONE, _DESK = {"width": 390, "height": 844}, {"width": 900, "height": 900}
+_PHONE, _DESK, _PAPER = {"width": 390, "height": 844}, {"width": 1440, "height": 900}, {"width": 680, "height": 900}
 
 
 def main() -> None:
-    """Run a study of a made-up job, and take its pictures."""
+    """Run studies of a made-up job, and take their pictures."""
     with tempfile.TemporaryDirectory() as folder, browser() as running:
-        path = write_job(Path(folder))
-        subprocess.run([sys.executable, "-m", "trimtuner", "run", path, "-q"], check=True, stdout=subprocess.DEVNULL)
-        with dashboard(path) as address:
-            _keep(_columns(_shot(running, address, "light", _DESK), 2), "page-light.png")
-            _keep(_columns(_shot(running, address, "dark", _DESK), 2), "page-dark.png")
-            _keep(_columns(_shot(running, address, "light", _PHONE), 5), "page-phone.png")
-        (report,) = write_report(JobStudy.at(path), Path(folder) / "report.html", None, None)
-        _keep(_columns(_printed(running, report), 2), "report-printed.png")
+        paths = [_ran(Path(folder), "speech", "trimtuner"), _ran(Path(folder), "speech-at-random", "random")]
+        with dashboard(paths[0]) as address:
+            _keep(_first(_opened(running, address, "light", _DESK)), "page-first.png")
+            _keep(_columns(_whole(_picked(_opened(running, address, "light", _DESK))), 2), "page-light.png")
+            _keep(_columns(_whole(_opened(running, address, "dark", _DESK)), 2), "page-dark.png")
+            _keep(_columns(_whole(_opened(running, address, "light", _PHONE)), 6), "page-phone.png")
+            _keep(_first(_compared(_opened(running, address, "light", _DESK))), "page-compare.png")
+        with dashboard(*paths) as address:
+            _keep(_first(_listed(running, address)), "page-studies.png")
+            _keep(_first(_against(_listed(running, address))), "page-against.png")
+        (report,) = write_report(JobStudy.at(paths[0]), Path(folder) / "report.html", None, None)
+        printed = running.new_page(viewport=_PAPER)
+        printed.goto(report.as_uri())
+        printed.emulate_media(media="print")
+        _keep(_columns(_whole(printed), 3), "report-printed.png")
 
 
-def _shot(running: Browser, address: str, scheme: str, size: dict[str, int]) -> Image.Image:
+def _ran(folder: Path, name: str, method: str) -> Path:
+    own = folder / name
+    own.mkdir()
+    path = write_job(own, name=name, method=method)
+    subprocess.run([sys.executable, "-m", "trimtuner", "run", path, "-q"], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def _opened(running: Browser, address: str, scheme: str, size: dict[str, int]) -> Page:
     page = running.new_page(viewport=size, color_scheme=scheme)
     page.goto(address)
     until(page, "!document.querySelector('.stale')")
-    page.locator("#tradeoff .pickable").focus()
-    page.keyboard.press("End")
-    page.fill("[data-filter]", "m5 all")
+    return page
+
+
+def _picked(page: Page) -> Page:
+    """With what is recommended picked, which is then marked everywhere."""
+    page.locator("#tradeoff path.recommended[data-c]").click()
+    return page
+
+
+def _compared(page: Page) -> Page:
+    _picked(page)
+    page.locator("#trials [data-pick]").first.click()
+    page.locator("#tray button", has_text="Compare").click()
+    return page
+
+
+def _listed(running: Browser, address: str) -> Page:
+    page = running.new_page(viewport=_DESK)
+    page.goto(address)
+    page.locator("#studies input").first.wait_for()
+    return page
+
+
+def _against(page: Page) -> Page:
+    for tick in page.locator("#studies input").all():
+        tick.check()
+    page.locator("#studies button").click()
+    page.locator("#against svg.chart").wait_for()
+    return page
+
+
+def _first(page: Page) -> Image.Image:
     page.wait_for_timeout(300)
-    return _whole(page)
-
-
-def _printed(running: Browser, report: Path) -> Image.Image:
-    """As it looks on paper: 180 mm wide."""
-    page = running.new_page(viewport={"width": 680, "height": 900})
-    page.goto(report.as_uri())
-    page.emulate_media(media="print")
-    return _whole(page)
+    return _taken(page, page.screenshot())
 
 
 def _whole(page: Page) -> Image.Image:
-    taken = Image.open(io.BytesIO(page.screenshot(full_page=True)))
+    page.wait_for_timeout(300)
+    return _taken(page, page.screenshot(full_page=True))
+
+
+def _taken(page: Page, shot: bytes) -> Image.Image:
     page.close()
-    return taken.convert("RGB")
+    return Image.open(io.BytesIO(shot)).convert("RGB")
 
 
 def _columns(whole: Image.Image, count: int) -> Image.Image:

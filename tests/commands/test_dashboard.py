@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 import re
 import socket
 from contextlib import contextmanager
@@ -278,6 +279,30 @@ def test_the_button_to_stop_works_from_its_own_page_only(job):
         sent = {"data": {"form_token": token}, "headers": {"Origin": LOCAL}}
         assert ask(app, "/study/0/stop", method="POST", **sent).status_code == 200
         assert view.stop_requested(before)
+
+
+def test_a_configuration_is_enqueued_by_a_form_and_what_is_none_is_refused_with_words(job):
+    with serving(job) as dashboard:
+        app = dashboard.app_that_may_change()
+        token = re.search(r'name="form_token" value="([^"]+)"', ask(app, "/study/0").text)[1]
+        ask(app, "/study/0/state")
+
+        def send(config, fraction):
+            form = {"form_token": token, "config": config, "fraction": fraction}
+            return ask(app, "/study/0/enqueue", method="POST", data=form, headers={"Origin": LOCAL})
+
+        for config, fraction in (("no json", "1"), ("[1]", "1"), ('{"x": 0.2}', "much"), ('{"y": 1}', "1")):
+            assert send(config, fraction).status_code == 503
+        asked = {(tuple(trial.config.items()), trial.fraction) for trial in JobStudy.at(job).state().trials}
+        tests = [
+            ({"vm_type": "small", "vm_count": 1, "x": x}, fraction)
+            for x in (0, 0.2, 0.4, 0.6, 0.8, 1)
+            for fraction in (0.1, 0.5, 1.0)
+        ]
+        config, fraction = next(one for one in tests if (tuple(one[0].items()), one[1]) not in asked)
+        answer = send(json.dumps(config), str(fraction))
+        assert (answer.status_code, answer.text.startswith("enqueued")) == (200, True)
+        assert len(JobStudy.at(job).record.history().queued) == 1
 
 
 def test_a_stop_that_cannot_be_written_down_is_said_on_the_page(job, monkeypatch):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 import trimtuner as tt
 from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_of_times, gaussian_over, history_of, problem_of, ran
+from trimtuner.engines.protocol import Report
 from trimtuner.problem.history import History
 from trimtuner.records import Attempt
 from trimtuner.state import Limits, Money, StudyState
@@ -63,4 +66,12 @@ def real_subject(trials=12, **changes) -> StudyState:
     return study.state()
 
 
-__all__ = ["HOSTILE", "Limits", "Money", "attempt", "known_subject", "ran", "real_subject", "subject_of"]
+def reporting(subject, reports=({"accuracy": 0.1}, {"accuracy": 0.3})) -> StudyState:
+    """The study with its last trial started ten seconds ago, and with what it reported since, a second apart."""
+    number = subject.history.pending[0].number
+    said = tuple(Report(metrics, float(place + 1)) for place, metrics in enumerate(reports))
+    changes = {"now": 110.0, "attempts": (attempt(number, 99.0, 100.0, None),), "runs": 1}
+    return replace(subject, **changes, reports_of=lambda _trial, _attempt: said)
+
+
+__all__ = ["HOSTILE", "Limits", "Money", "attempt", "known_subject", "ran", "real_subject", "reporting", "subject_of"]

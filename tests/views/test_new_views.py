@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 import trimtuner as tt
-from trimtuner.engines.protocol import Report
 from trimtuner.state import Limits
 from trimtuner.views import answer
 from trimtuner.views.effects import effects
@@ -14,7 +13,7 @@ from trimtuner.views.parallel import DATA, parallel_axes, parallel_lines
 from trimtuner.views.standing import against, standing_of
 from trimtuner.views.timeline import Bar, lanes
 from trimtuner.views.within import ways
-from views.showing import attempt, real_subject
+from views.showing import attempt, real_subject, reporting
 
 
 @pytest.fixture(scope="module")
@@ -22,15 +21,8 @@ def subject():
     return real_subject()
 
 
-def under_way(subject, reports=()):
-    """The study with its last trial started ten seconds ago."""
-    number = subject.history.pending[0].number
-    changes = {"now": 110.0, "attempts": (attempt(number, 99.0, 100.0, None),), "runs": 1}
-    return replace(subject, **changes, reports_of=lambda _trial, _attempt: tuple(reports))
-
-
 def test_how_far_a_trial_is_follows_from_what_it_reported(subject):
-    (one,) = running(under_way(subject, [Report({"accuracy": 0.5, "fraction": 0.025}, 4.0)]))
+    (one,) = running(reporting(subject, [{"accuracy": 0.5, "fraction": 0.025}]))
     assert one.share == pytest.approx(0.025 / subject.history.pending[0].fraction)
     assert one.reported == "accuracy 0.5"
     assert one.seconds == 10.0
@@ -38,7 +30,7 @@ def test_how_far_a_trial_is_follows_from_what_it_reported(subject):
 
 def test_without_reports_it_follows_from_what_others_took_on_as_much_data(subject):
     fraction = subject.history.pending[0].fraction
-    (one,) = running(under_way(subject))
+    (one,) = running(reporting(subject, []))
     times = sorted(o.time for o in subject.history.outcomes if o.trial.fraction == fraction and o.failed is None)
     middle = (times[(len(times) - 1) // 2] + times[len(times) // 2]) / 2
     assert one.share == pytest.approx(min(10.0 / middle, 0.99))
@@ -99,9 +91,8 @@ def test_the_interaction_is_of_the_two_that_matter_most_and_has_every_pair(subje
 
 
 def test_a_trial_that_reported_on_its_way_is_a_curve_and_a_running_one_too(subject):
-    reports = [Report({"accuracy": 0.1, "fraction": 0.01}, 1.0), Report({"accuracy": 0.3, "fraction": 0.05}, 5.0)]
-    (one,) = ways(under_way(subject, reports))
-    assert one.points == ((1.0, 0.1), (5.0, 0.3))
+    (one,) = ways(reporting(subject))
+    assert one.points == ((1.0, 0.1), (2.0, 0.3))
     assert one.is_running
 
 

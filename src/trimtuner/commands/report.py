@@ -15,7 +15,7 @@ from trimtuner.views.trials import rows
 
 FORMATS = ("html", "md", "svg", "png")
 _LOG_BYTES = 2048  # of each trial's log, its end
-_ALL_LOGS_BYTES = 512 * 1024  # the newest trials' first
+_ALL_LOGS_BYTES = 256 * 1024  # the newest trials' first
 
 
 def write_report(of: JobStudy, output: Path | None, form: str | None, view: str | None) -> list[Path]:

@@ -77,16 +77,19 @@ def parallel_axes(lines: Sequence[ParallelLine]) -> tuple[ParallelAxis, ...]:
 def _axis(name: str, values: Sequence[Value]) -> ParallelAxis:
     numbers = [float(one) for one in values if is_number(one)]
     if len(numbers) < len(values):
-        kinds = list(dict.fromkeys(values))
-        step = (_BOTTOM - _TOP) / max(len(kinds) - 1, 1)
-        places = {value: _BOTTOM - step * number for number, value in enumerate(kinds)}
-        named = tuple((places[value], value_text(value)) for value in kinds[:: -(-len(kinds) // _MOST_WORDS)])
-        return ParallelAxis(name, lambda value: places[value], named)
+        return _axis_of_words(name, list(dict.fromkeys(values)))
     scale = scale_for(numbers, _BOTTOM, _TOP, kind_for(numbers, 8.0), from_zero=0.0)
     distinct = sorted(set(numbers))
     ticks = scale.ticks(5) if len(distinct) > _MOST_WORDS // 2 else distinct
     words = [share(one) if name == DATA else tick_text(one, ticks) for one in ticks]
     return ParallelAxis(name, lambda value: scale(number_in(value)), tuple(zip(map(scale, ticks), words, strict=True)))
+
+
+def _axis_of_words(name: str, values: Sequence[Value]) -> ParallelAxis:
+    step = (_BOTTOM - _TOP) / max(len(values) - 1, 1)
+    places = {value: _BOTTOM - step * number for number, value in enumerate(values)}
+    ticks = tuple((places[value], value_text(value)) for value in values[:: -(-len(values) // _MOST_WORDS)])
+    return ParallelAxis(name, lambda value: places[value], ticks)
 
 
 def _blocks(subject: StudyState) -> list[Block]:

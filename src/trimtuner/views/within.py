@@ -17,6 +17,7 @@ from trimtuner.views.drawing.scales import kind_for
 from trimtuner.views.words import cell, metric, seconds, share
 
 _SHOWN = 24  # the last that reported several times
+_LOOKED_AT = 100  # the last trials, among which they are looked for
 _POINTS = 200
 
 
@@ -36,7 +37,7 @@ def ways(subject: StudyState) -> tuple[Way, ...]:
     outcomes = {one.trial.number: one for one in subject.history.outcomes}
     last = {one.trial: one for one in subject.attempts}
     found: list[Way] = []
-    for trial in reversed(subject.trials):
+    for trial in subject.trials[: -_LOOKED_AT - 1 : -1]:
         outcome = outcomes.get(trial.number)
         points = _reported(subject, trial, last.get(trial.number)) or _snapshots(subject, outcome)
         if len(points) > 1:

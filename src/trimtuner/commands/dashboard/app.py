@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
@@ -23,9 +23,9 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from trimtuner.commands.dashboard.access import LOCAL, LOGIN, Access, Guarded
-from trimtuner.commands.dashboard.pages import against_page, change_form, home_page, studies_table, study_page
+from trimtuner.commands.dashboard.pages import against_page, change_forms, home_page, studies_table, study_page
 from trimtuner.commands.dashboard.renderer import Renderer, Shown
-from trimtuner.errors import TrimTunerError
+from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.views import every
 from trimtuner.views.document import goal_text, live_script, style
@@ -40,6 +40,7 @@ _LOOK_SECONDS = 0.4  # between looks at the record, while somebody watches
 _SILENT_LOOKS = 25  # after which a line is sent all the same, so that a lost browser is noticed
 _FILES = {"style.css": ("text/css", style), "page.js": ("text/javascript", live_script)}
 
+Change = Callable[[JobStudy, Mapping[str, str]], str]  # of a study, as a form says; what was done, in words
 Handler = Callable[[Request], Awaitable[Response]]
 StudyHandler = Callable[[Shown, Request], Awaitable[Response]]
 
@@ -65,23 +66,18 @@ class Dashboard:
         return self._app(lambda _: "")
 
     def app_that_may_change(self) -> Starlette:
-        """The same, with buttons that ask a study to start no more trials, and that take a failure back."""
+        """The same, with forms that stop a study, take its failures back, and put a configuration first."""
         token = self._access.form_token
-
-        def forms_of(number: int) -> str:
-            stop = "Start no more trials of this study? Those that run go on to their end."
-            forget = "Forget every failed trial? They stay charged, and count for nothing else."
-            base = f"/study/{number:d}"
-            return change_form(f"{base}/stop", "Stop", stop, token) + change_form(
-                f"{base}/forget", "Forget failures", forget, token
-            )
-
-        changes = (("stop", _ask_to_stop), ("forget", _forget_failures))
+        changes: tuple[tuple[str, Change], ...] = (
+            ("stop", _ask_to_stop),
+            ("forget", _forget_failures),
+            ("enqueue", _enqueue),
+        )
         routes = [
             Route(f"/study/{{number:number}}/{name}", self._of(self._changing(change)), methods=["POST"])
             for name, change in changes
         ]
-        return self._app(forms_of, *routes)
+        return self._app(lambda number: change_forms(f"/study/{number:d}", self._shown[number], token), *routes)
 
     def close(self) -> None:
         """End what works for it."""
@@ -209,7 +205,7 @@ class Dashboard:
             return PlainTextResponse("no attempt at this trial was started", 404)
         return PlainTextResponse(text)
 
-    def _changing(self, change: Callable[[JobStudy], str]) -> StudyHandler:
+    def _changing(self, change: Change) -> StudyHandler:
         """A handler that makes a change, only for a form that one of our own pages has sent."""
 
         async def changed(shown: Shown, request: Request) -> Response:
@@ -218,13 +214,13 @@ class Dashboard:
                 body += part
                 if len(body) > _MOST_FORM_BYTES:
                     return PlainTextResponse("too long", 413)
-            given = parse_qs(body.decode("utf-8", "replace")).get("form_token", [""])[0]
-            if not self._access.is_own_form(request, given):
+            form = {name: told[0] for name, told in parse_qs(body.decode("utf-8", "replace")).items()}
+            if not self._access.is_own_form(request, form.get("form_token", "")):
                 return PlainTextResponse("this form is not of this page", 403)
             if shown.watched is None:
                 return PlainTextResponse("the study has not begun yet", 404)
             try:
-                return PlainTextResponse(await run_in_threadpool(change, shown.of))
+                return PlainTextResponse(await run_in_threadpool(change, shown.of, form))
             except TrimTunerError as error:
                 return PlainTextResponse(f"not done: {error}", 503)
 
@@ -253,14 +249,24 @@ class Dashboard:
         return Response(content(), media_type=f"{kind}; charset=utf-8")
 
 
-def _ask_to_stop(of: JobStudy) -> str:
+def _ask_to_stop(of: JobStudy, _form: Mapping[str, str]) -> str:
     _, memory = of.open_to_run()
     memory.record.request_stop()
     return "asked to start no more trials; those running go on to their end"
 
 
-def _forget_failures(of: JobStudy) -> str:
+def _forget_failures(of: JobStudy, _form: Mapping[str, str]) -> str:
     failed = [one for one in of.record.history().outcomes if one.failed is not None and not one.is_forgotten]
     _, memory = of.open_to_run()
     memory.forget([one.trial.number for one in failed])
     return f"forgotten: {count_of(len(failed), 'failure')}; what they cost stays charged"
+
+
+def _enqueue(of: JobStudy, form: Mapping[str, str]) -> str:
+    try:
+        config, fraction = json.loads(form.get("config", "")), float(form.get("fraction", ""))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f'a configuration is JSON such as {{"x": 1}}, a share a number such as 0.5: {error}') from None
+    study, _ = of.open_to_run()
+    study.enqueue(config, fraction)
+    return "enqueued: a run asks it before anything else"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from html import escape
@@ -72,15 +73,31 @@ def _content(shown: Shown, view: View) -> tuple[str, str | None]:
     return f'<p class="stale">{escape(words)}</p>', None
 
 
-def change_form(action: str, words: str, question: str, form_token: str, *fields: tuple[str, str]) -> str:
-    """A button that changes something, once it was confirmed."""
-    hidden = "".join(
-        f'<input type="hidden" name="{escape(name, quote=True)}" value="{escape(value, quote=True)}">'
-        for name, value in (("form_token", form_token), *fields)
+def change_forms(base: str, shown: Shown, form_token: str) -> str:
+    """Buttons that change a study, each once it was confirmed."""
+    stop = "Start no more trials of this study? Those that run go on to their end."
+    forget = "Forget every failed trial? They stay charged, and count for nothing else."
+    enqueue = "Test this configuration next, whatever the method would ask? It is charged like every trial."
+    known = None if shown.subject is None else shown.subject.history.last_recommended
+    config, fraction = known or ({}, 1.0)
+    fields = (
+        f'<label>configuration <input name="config" size="50" value="{escape(json.dumps(dict(config)), quote=True)}">'
+        f'</label> <label>share of the data <input name="fraction" size="5" value="{fraction:g}"></label> '
     )
     return (
+        _form(f"{base}/stop", "Stop", stop, form_token)
+        + _form(f"{base}/forget", "Forget failures", forget, form_token)
+        + "<details><summary>Enqueue a configuration</summary>"
+        + _form(f"{base}/enqueue", "Enqueue", enqueue, form_token, fields)
+        + "</details>"
+    )
+
+
+def _form(action: str, words: str, question: str, form_token: str, fields: str = "") -> str:
+    return (
         f'<form data-change="{escape(question, quote=True)}" method="post" action="{escape(action, quote=True)}">'
-        f'{hidden}<button type="submit">{escape(words)}</button> <span role="status"></span></form>'
+        f'<input type="hidden" name="form_token" value="{escape(form_token, quote=True)}">{fields}'
+        f'<button type="submit">{escape(words)}</button> <span role="status"></span></form>'
     )
 
 

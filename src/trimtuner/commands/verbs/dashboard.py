@@ -32,7 +32,7 @@ def dashboard(
         ),
     ] = None,
     allow_changes: Annotated[
-        bool, typer.Option("--allow-changes", help="Add buttons: start no more trials, forget failures.")
+        bool, typer.Option("--allow-changes", help="Add buttons: start no more trials, forget failures, enqueue.")
     ] = False,
 ) -> None:
     """A page that shows studies as they go on. It reads their records, and changes nothing unless allowed to."""

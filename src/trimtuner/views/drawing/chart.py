@@ -13,7 +13,7 @@ from trimtuner.views.drawing.svg import element, path_of, steps_of, text
 WIDTH, HEIGHT = 700, 320
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 32, 44
 _LETTER, _WIDE_LETTER = 6.8, 7.6  # width of a letter of the ticks, and of one where none may be cut off
-_AIR = 9  # around the axes, where a mark may stand out
+_AIR = 13  # around the axes, where a mark may stand out
 
 
 @dataclass
