@@ -135,7 +135,7 @@ class Recorded:
         self.record: Record = records.create_or_open(name, description.plain, problem.budget, gather, compare)
         self.place = str(place_of(storage))
         self.owner = this_process()
-        self.record.register(self.owner)
+        self._registered = ""  # the id under which it is known
 
     def history(self) -> History:
         """What the record says now."""
@@ -151,6 +151,7 @@ class Recorded:
 
     def claim(self, trial: Trial) -> bool:
         """The record refuses a number that is taken, and a configuration under way or done at that fraction."""
+        self._register()
         return self.record.claim(trial, self.reserve_of(trial), self.owner.id, self.time_cap)
 
     def reserve_of(self, trial: Trial) -> float:
@@ -181,6 +182,7 @@ class Recorded:
     @contextmanager
     def beating(self) -> Iterator[None]:
         """A heartbeat whatever else is done: who is long at a model is not dead."""
+        self._register()
         over = threading.Event()
         thread = threading.Thread(target=self._beat, args=(over,), daemon=True)
         thread.start()
@@ -204,6 +206,7 @@ class Recorded:
 
     def adopt(self, one: OpenTrial, seen_seconds: float) -> bool:
         """Take over a trial that was seen to run so long; False: another process was first."""
+        self._register()
         watched_seconds = max(seen_seconds - HEARTBEAT_SECONDS, 0.0)  # the rest is only due to rounding up
         return self.record.adopt(one.trial.number, one.owner, self.owner.id, watched_seconds)
 
@@ -213,6 +216,12 @@ class Recorded:
         began = one.asked_at if one.started_at is None else one.started_at
         seen = max(beats.get(one.owner, 0.0) + HEARTBEAT_SECONDS - began, 0.0)
         return seen if self.problem.trial_limit is None else min(seen, self.problem.trial_limit)
+
+    def _register(self) -> None:
+        """Be known as a run. Who only looks, enqueues, forgets or asks others to stop is none."""
+        if self._registered != self.owner.id:
+            self.record.register(self.owner)
+            self._registered = self.owner.id
 
     def _beat(self, over: threading.Event) -> None:
         while not over.wait(HEARTBEAT_SECONDS):
