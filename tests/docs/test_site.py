@@ -23,7 +23,7 @@ from tools.check_site import check_site
 
 ROOT = Path(__file__).parents[2]
 INTEGRATIONS = ROOT / "src/trimtuner/integrations"
-HELPERS = {"written"}  # what several of them share
+HELPERS = {"tracking", "written"}  # what several of them share
 
 builds = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("mkdocs", "material", "mkdocstrings_handlers")),
