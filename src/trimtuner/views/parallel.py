@@ -20,7 +20,7 @@ from trimtuner.views.trials import Row, rows
 from trimtuner.views.words import cell, metric, share, value_text
 
 DATA = "share of the data"
-_SHOWN = 400  # the last ones
+_SHOWN = 300  # the last ones
 _TOP, _BOTTOM, _SIDE, _LEAST_GAP = 34.0, 300.0, 70.0, 120.0
 _WIDTH = 1300.0
 _LEVELS = 5
