@@ -215,6 +215,28 @@ def test_two_configurations_are_compared_with_what_differs_first(page, address):
     assert not page.locator("#tray").is_visible()
 
 
+def test_in_a_comparison_counts_what_was_measured_on_most_of_the_data(page, address):
+    opened(page, address)
+    lines = page.locator("#parallel tr[data-c]").evaluate_all(
+        "all => all.map(row => [row.dataset.c, Object.fromEntries([...row.cells].map((cell, place) =>"
+        " [row.closest('table').tHead.rows[0].cells[place].textContent, cell.textContent]))])"
+    )
+    elsewhere = page.locator("#machines tr[data-c]").evaluate_all("all => all.map(row => row.dataset.c)")
+    tested = {}
+    for key, said in lines:
+        tested.setdefault(key, {})[float(said["share of the data"])] = said["time (s)"]
+    key, times = max(tested.items(), key=lambda one: (one[0] not in elsewhere, len(one[1])))
+    assert len(set(times.values())) > 1, "a configuration was tested on several shares"
+    page.locator(f'#trials tr[data-trial][data-c="{key}"] [data-pick]').first.click()
+    page.locator("#tray button", has_text="Look at it").click()
+    told = dict(
+        page.locator("dialog tbody tr").evaluate_all(
+            "all => all.map(row => [...row.cells].map(one => one.textContent))"
+        )
+    )
+    assert told["time (s)"] == times[max(times)]
+
+
 @pytest.mark.parametrize("kind", ["SVG", "PNG", "CSV"])
 def test_a_picture_can_be_taken_along(page, address, kind):
     opened(page, address)

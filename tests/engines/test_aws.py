@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from keeping import is_kept
 
 pytest.importorskip("asyncssh", reason="asyncssh is not installed; install trimtuner[aws]")
 pytest.importorskip("moto", reason="moto is not installed; install trimtuner[dev]")
@@ -31,7 +32,7 @@ from trimtuner.engines import protocol
 from trimtuner.engines.aws.engine import AwsEngine
 from trimtuner.engines.aws.pace import Pace
 from trimtuner.engines.aws.settings import AwsSettings
-from trimtuner.engines.protocol import AttemptState, EngineTrouble, Launch, Machines
+from trimtuner.engines.protocol import CHECKPOINT, AttemptState, EngineTrouble, Launch, Machines, later
 from trimtuner.engines.supervising import files, processes
 from waiting import wait_until
 
@@ -439,6 +440,26 @@ def test_a_spot_machine_that_is_taken_back_preempts_the_trial_and_keeps_its_repo
     assert state.end is not None
     assert state.end.kind == protocol.PREEMPTED
     assert len(state.reports) == 1
+
+
+@pytest.mark.slow
+def test_a_retry_on_all_machines_goes_on_with_what_the_head_of_the_lost_ones_kept(bench: Bench) -> None:
+    engine = bench.engine()
+    words = ("by_rank", f"go_on {later(CHECKPOINT)}", "rest")
+    launch = replace(bench.launch(*words, machines=Machines("m5.large", count=2, market="spot")), nodes="all")
+    for attempt in (1, 2):
+        handle = engine.start(replace(launch, attempt=attempt))
+        wait_until(lambda attempt=attempt: is_kept(launch, attempt))
+        bench.cloud.room.end(bench.running()[-1], "Server.SpotInstanceTermination")  # any of them
+        end = end_of(engine, handle).end
+        assert end is not None
+        assert end.kind == protocol.PREEMPTED
+    end = end_of(engine, engine.start(replace(launch, attempt=3))).end
+    assert end is not None
+    assert end.kind is None, end
+    begun = [note for note in bench.notes() if note.startswith("begun")]
+    assert begun == [f"begun {count} True" for count in (1, 2, 3)]
+    assert not bench.running()
 
 
 def test_a_machine_that_shuts_down_tells_of_it_and_the_reason_is_asked_of_aws(bench: Bench) -> None:

@@ -37,6 +37,7 @@ from trimtuner.engines.aws.policy import policy
 from trimtuner.engines.aws.refusals import Credentials, Passing, Refused, explain
 from trimtuner.engines.aws.settings import AwsSettings
 from trimtuner.engines.protocol import EngineTrouble, Machines
+from trimtuner.engines.supervising.archive import archive_of
 from trimtuner.errors import InputError
 
 STUDIES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}", fullmatch=True)
@@ -217,9 +218,9 @@ def test_pauses_grow_and_are_bounded(failures: int) -> None:
 
 
 def test_the_archive_is_the_same_every_time_and_runs_without_the_package(tmp_path: Path) -> None:
-    archive.cache_clear()
+    archive_of.cache_clear()
     first = archive()
-    archive.cache_clear()
+    archive_of.cache_clear()
     assert archive() == first
     assert len(first.data) < 200_000
     names = zipfile.ZipFile(io.BytesIO(first.data)).namelist()

@@ -24,7 +24,16 @@ from under_test import SECRET  # noqa: E402
 
 from trimtuner.engines.local import engine as engine_module  # noqa: E402
 from trimtuner.engines.local.engine import LocalEngine  # noqa: E402
-from trimtuner.engines.protocol import LOST, STOPPED, TIMEOUT, EngineTrouble, Launch, reap  # noqa: E402
+from trimtuner.engines.protocol import (  # noqa: E402
+    LOST,
+    OUT_OF_MEMORY,
+    STOPPED,
+    TIMEOUT,
+    EngineTrouble,
+    Launch,
+    Machines,
+    reap,
+)
 from trimtuner.engines.supervising import attempt, files, processes, starting  # noqa: E402
 from trimtuner.errors import InputError  # noqa: E402
 from waiting import wait_until  # noqa: E402
@@ -670,3 +679,42 @@ def test_a_pipe_in_place_of_the_file_of_metrics_does_not_hold_the_supervisor_up(
     end = engine.poll(handle).end
     assert end is not None
     assert end.kind == TIMEOUT
+
+
+def spread(tmp_path: Path, *deeds: str, count: int = 2) -> Launch:
+    return replace(launch(tmp_path, "by_rank", *deeds), nodes="all", machines=Machines("small", count))
+
+
+def test_memory_is_of_each_node(engine: LocalEngine, tmp_path: Path) -> None:
+    job = replace(spread(tmp_path, "rest", "eat 150", "rest", count=4), memory_bytes=100 * 2**20)
+    handle = engine.start(job)
+    wait_until_ended(engine, handle)
+    end = engine.poll(handle).end
+    assert end is not None
+    assert end.kind == OUT_OF_MEMORY
+    assert end.detail == f"killed above its limit of {100 * 2**20} bytes"
+
+
+def test_every_node_has_cores_of_its_own_as_far_as_there_are_enough(engine: LocalEngine, tmp_path: Path) -> None:
+    cores = sorted(os.sched_getaffinity(0))
+    job = replace(spread(tmp_path, f"leave_after {len(cores) + 1} 0", "note_cores", count=len(cores) + 2), vcpus=1)
+    handle = engine.start(job)
+    wait_until_ended(engine, handle)
+    end = engine.poll(handle).end
+    assert end is not None
+    assert end.kind is None, end
+    lines = sorted((job.working_directory / "notes").read_text().splitlines())
+    seen = {int(rank): core for _, rank, core in (line.split() for line in lines)}
+    assert all("," not in core for core in seen.values())
+    nearest = {seen[rank] for rank in range(1, len(cores) + 1)}
+    assert len(nearest) == len(cores)  # so many in a row are all of them
+    assert seen[len(cores) + 1] == seen[1]  # then they are shared
+
+
+def test_two_trials_side_by_side_meet_at_different_ports(engine: LocalEngine, tmp_path: Path) -> None:
+    jobs = [replace(spread(tmp_path, "meet"), trial=trial) for trial in (1, 2, 3)]
+    handles = [engine.start(job) for job in jobs]
+    for handle in handles:
+        wait_until_ended(engine, handle)
+        state = engine.poll(handle)
+        assert [report.metrics["accuracy"] for report in state.reports] == [1], state

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
-import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from keeping import is_kept
 from test_engine_conformance import SECRET, Bench, benches, is_alive
 from under_test import RUNNING_COMMANDS, parameters
 
@@ -74,12 +75,12 @@ def test_every_node_knows_who_it_is_and_all_of_them_meet(spread: Bench) -> None:
     assert places[0] == ":".join(head)
 
 
-def test_the_trial_ends_with_its_head_and_the_others_are_ended(spread: Bench) -> None:
-    state = spread.run(by_rank(spread, f"leave_after {WORLD - 1} 0", "rest"))
+def test_the_trial_ends_with_its_head_and_the_others_are_ended(widely_spread: Bench) -> None:
+    state = widely_spread.run(by_rank(widely_spread, f"leave_after {WORLD - 1} 0", "rest"))
     assert state.end is not None
     assert state.end.kind is None, state.end
-    assert len(spread.pids()) == WORLD - 1
-    assert not any(is_alive(pid) for pid in spread.pids())
+    assert len(widely_spread.pids()) == WORLD - 1
+    assert not any(is_alive(pid) for pid in widely_spread.pids())
 
 
 def test_the_trial_fails_with_any_node_and_the_others_are_ended(spread: Bench) -> None:
@@ -107,15 +108,17 @@ def test_a_node_that_ended_well_is_not_missed(widely_spread: Bench) -> None:
 
 
 def test_the_head_alone_reports_and_what_the_others_print_is_kept(
-    spread: Bench, monkeypatch: pytest.MonkeyPatch
+    widely_spread: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WANDB_API_KEY", SECRET)
-    launch = by_rank(spread, f"leave_after {WORLD - 1} 0", "print_and_rest words-of-a-worker", "print_and_rest help")
-    state = spread.run(replace(launch, secrets=("WANDB_API_KEY",)))
+    launch = by_rank(
+        widely_spread, f"leave_after {WORLD - 1} 0", "print_and_rest words-of-a-worker", "print_and_rest help"
+    )
+    state = widely_spread.run(replace(launch, secrets=("WANDB_API_KEY",)))
     assert state.reports == ()
     assert "words-of-a-worker" in log_of_node(launch, 1)
     assert "help" in log_of_node(launch, 2)
-    assert not any(SECRET.encode() in file.read_bytes() for file in spread.files())
+    assert not any(SECRET.encode() in file.read_bytes() for file in widely_spread.files())
 
 
 def test_all_nodes_are_ended_at_the_limit(widely_spread: Bench) -> None:
@@ -130,59 +133,47 @@ def test_all_nodes_are_ended_at_the_limit(widely_spread: Bench) -> None:
     assert not any(is_alive(pid) for pid in widely_spread.pids())
 
 
-def test_stop_ends_all_nodes(spread: Bench) -> None:
-    handle = spread.start(by_rank(spread, "rest"))
-    pids = spread.wait_for_pids(WORLD)
-    spread.engine.stop(handle)
+def test_stop_ends_all_nodes(widely_spread: Bench) -> None:
+    handle = widely_spread.start(by_rank(widely_spread, "rest"))
+    pids = widely_spread.wait_for_pids(WORLD)
+    widely_spread.engine.stop(handle)
     assert not any(is_alive(pid) for pid in pids)
-    end = spread.engine.poll(handle).end
+    end = widely_spread.engine.poll(handle).end
     assert end is not None
     assert end.kind == protocol.STOPPED
 
 
-def test_nodes_survive_a_killed_driver_and_are_adopted_by_another(spread: Bench) -> None:
-    launch = by_rank(spread, "report_when_told 4", "rest")
-    with spread.driver(launch) as driver:
+def test_nodes_survive_a_killed_driver_and_are_adopted_by_another(widely_spread: Bench) -> None:
+    launch = by_rank(widely_spread, "report_when_told 4", "rest")
+    with widely_spread.driver(launch) as driver:
         assert driver.stdout is not None
         assert driver.stdout.readline() == "ready\n"
         handle = driver.stdout.readline().strip()
-        spread.wait_for_pids(WORLD - 1)
+        widely_spread.wait_for_pids(WORLD - 1)
         driver.kill()
-    taken = spread.start(launch)
+    taken = widely_spread.start(launch)
     assert taken == handle
-    with (spread.path / "notes").open("a") as notes:
+    with (widely_spread.path / "notes").open("a") as notes:
         notes.write("go on\ngo on\n")
-    state = spread.end(taken)
+    state = widely_spread.end(taken)
     assert state.end is not None
     assert state.end.kind is None, state.end
     assert len(state.reports) == 4
-    assert len(spread.pids()) == WORLD - 1
-    wait_until(lambda: not any(is_alive(pid) for pid in spread.pids()))
+    assert len(widely_spread.pids()) == WORLD - 1
+    wait_until(lambda: not any(is_alive(pid) for pid in widely_spread.pids()))
 
 
-def is_kept(launch: Launch, count: int) -> bool:
-    """Whether what the command keeps is where a retry will find it."""
-    folder = launch.folder / "1-checkpoint"
-    if (folder / "begun").exists():
-        return (folder / "begun").read_text() == str(count)
-    parcel = folder.with_name(f"{folder.name}.tar.gz")
-    if not parcel.exists():
-        return False
-    with tarfile.open(parcel) as archive:
-        return "begun" in archive.getnames() and archive.extractfile("begun").read() == str(count).encode()  # type: ignore[union-attr]
-
-
-def test_a_retry_gets_back_what_the_attempts_before_it_kept(spread: Bench) -> None:
-    launch = spread.launch("go_on", later(CHECKPOINT))
+def test_a_retry_gets_back_what_the_attempts_before_it_kept(widely_spread: Bench) -> None:
+    launch = widely_spread.launch("go_on", later(CHECKPOINT))
     for attempt in (1, 2):
-        handle = spread.start(replace(launch, attempt=attempt))
+        handle = widely_spread.start(replace(launch, attempt=attempt))
         wait_until(lambda attempt=attempt: is_kept(launch, attempt))
-        spread.engine.stop(handle)
-    state = spread.run(replace(launch, attempt=3))
+        widely_spread.engine.stop(handle)
+    state = widely_spread.run(replace(launch, attempt=3))
     assert state.end is not None
     assert state.end.kind is None, state.end
     assert [report.metrics["accuracy"] for report in state.reports] == [3]
-    assert spread.notes() == ["begun 1 True", "begun 2 True", "begun 3 True"]
+    assert widely_spread.notes() == ["begun 1 True", "begun 2 True", "begun 3 True"]
 
 
 def test_another_trial_has_a_folder_of_its_own(widely_spread: Bench) -> None:
@@ -191,3 +182,24 @@ def test_another_trial_has_a_folder_of_its_own(widely_spread: Bench) -> None:
         wait_until(lambda trial=trial: len(widely_spread.notes()) == trial)
         widely_spread.engine.stop(handle)
     assert widely_spread.notes() == ["begun 1 True"] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_the_distributed_example_trains(spread: Bench, mode: str) -> None:
+    """A worker, the parameter server and the book-keeper, each on a machine of its own."""
+    example = Path(__file__).parents[2] / "examples" / "distributed"
+    shutil.copytree(example, spread.path / "work")
+    chosen = ("--learning-rate=0.1", "--batch-size=16", f"--mode={mode}", "--fraction=0.0625", "--look=0.1")
+    launch = replace(
+        spread.launch(limit=300.0),
+        command=(sys.executable, "train.py", *chosen, f"--checkpoint={later(CHECKPOINT)}"),
+        nodes="all",
+        machines=Machines("small", helpers=("small", "helper")),
+    )
+    state = spread.run(launch)
+    assert state.end is not None
+    assert state.end.kind is None, state.end
+    (report,) = state.reports
+    assert report.metrics["accuracy"] > 0.5  # one in ten by chance
+    assert "batches of" in log_of_node(launch, 2)

@@ -213,6 +213,35 @@ def test_a_trial_that_loses_any_of_its_machines_is_preempted(place: Place) -> No
     wait_until(lambda: place.tagged() == [])
 
 
+@pytest.mark.slow
+def test_a_lost_machine_ends_the_nodes_on_all_others(place: Place) -> None:
+    doomed, _ = (place.add_node(pair=1) for _ in range(2))
+    engine = place.engine()
+    launch = replace(place.launch("by_rank", "report_and_rest", "rest", on="pair", count=2), nodes="all")
+    handle = place.start(engine, launch)
+    wait_until(lambda: len(place.pids()) == 2 and len(engine.poll(handle).reports) == 1)
+    kill_raylet(place.cluster, doomed)  # that of the head, or of the other
+    state = end_of(engine, handle)
+    assert state.end is not None
+    assert state.end.kind == protocol.PREEMPTED
+    assert len(state.reports) == 1
+    wait_until(lambda: place.tagged() == [])
+
+
+@pytest.mark.slow
+def test_all_nodes_of_a_trial_end_when_its_actor_is_killed(place: Place) -> None:
+    engine = place.engine()
+    launch = replace(place.launch("by_rank", "report_and_rest", "rest", count=2, helpers=("helper",)), nodes="all")
+    handle = place.start(engine, launch)
+    wait_until(lambda: len(place.pids()) == 3 and len(engine.poll(handle).reports) == 1)
+    ray.kill(ray.get_actor(f"keeper-{place.study}", namespace=NAMESPACE))
+    state = end_of(engine, handle)
+    assert state.end is not None
+    assert state.end.kind == protocol.PREEMPTED
+    assert len(state.reports) == 1
+    wait_until(lambda: place.tagged() == [])
+
+
 def parent_of(pid: int) -> int:
     process = processes.read_process(pid)
     assert process is not None
@@ -574,3 +603,18 @@ def test_a_cluster_of_our_own_that_is_lost_costs_its_trials_an_attempt_and_the_n
     assert "0-2" in job.ran()
     job.assert_nothing_runs()
     wait_until(lambda: set(processes_of_own_clusters()) <= before)
+
+
+@pytest.mark.slow
+def test_a_cluster_of_our_own_stands_in_for_all_machines_of_a_trial(tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "examples" / "distributed"
+    shutil.copytree(example, tmp_path / "job")
+    text = (example / "job.yaml").read_text().replace("trials: 30", "trials: 1").replace("[1, 2, 4]", "2")
+    text = text.replace("type: local", "type: ray").replace("- python3", f"- {sys.executable}")
+    (tmp_path / "job" / "job.yaml").write_text(text)
+    words = [sys.executable, "-m", "trimtuner", "run", "--quiet", str(tmp_path / "job" / "job.yaml")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    logs = sorted(tmp_path.glob("job/*.trials/*/0-1/node-*/log.txt"))
+    assert [log.parent.name for log in logs] == ["node-1", "node-2", "node-3"]
+    assert "batches of" in logs[-1].read_text()  # of the book-keeper

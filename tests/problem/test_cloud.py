@@ -249,7 +249,7 @@ def test_numpy_counts_become_plain_numbers():
         (lambda: tt.Cloud({"small": SMALL}, rule=3), "a condition is a text"),
         (lambda: tt.VM(vcpus=0, memory_gib=2, price_per_hour=1), "vcpus=0 must be a number above 0"),
         (lambda: tt.VM(vcpus=1, memory_gib=-2, price_per_hour=1), "memory_gib=-2 must be"),
-        (lambda: tt.VM(vcpus=1, memory_gib=2, price_per_hour=0), "price_per_hour=0 must be a number above 0"),
+        (lambda: tt.VM(vcpus=1, memory_gib=2, price_per_hour=-1), "price_per_hour=-1 must be"),
         (lambda: tt.VM(vcpus=1, memory_gib=2, price_per_hour=math.nan), "price_per_hour=nan must be"),
         (lambda: tt.VM(vcpus=1, memory_gib=2, price_per_hour=math.inf), "price_per_hour=inf must be"),
         (lambda: tt.VM(vcpus=1, memory_gib=2, price_per_hour="1"), "price_per_hour='1' must be"),

@@ -281,6 +281,11 @@ def go_on(folder: str) -> None:
         time.sleep(300)
 
 
+def note_cores() -> None:
+    note(f"cores {os.environ['RANK']} {','.join(map(str, sorted(os.sched_getaffinity(0))))}")
+    time.sleep(300)
+
+
 def leave_after(count: str, code: str) -> None:
     """End when so many have noted something."""
     await_notes(int(count))

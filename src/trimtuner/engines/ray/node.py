@@ -22,6 +22,7 @@ from trimtuner.engines.supervising import files, processes
 from trimtuner.engines.supervising.attempt import WatchedAttempt
 from trimtuner.engines.supervising.files import Folder
 from trimtuner.engines.supervising.mirror import News, follow
+from trimtuner.engines.supervising.output import MOST_LOG_BYTES
 from trimtuner.engines.supervising.packing import unpack
 from trimtuner.engines.supervising.starting import begin
 from trimtuner.files import make_private_folder
@@ -60,11 +61,21 @@ def hand_on(actor: Handle, key: Key, rank: int, folder: Folder) -> None:
     threading.Thread(target=_stop_when_asked, args=(actor, key, folder), daemon=True).start()
     for news in follow(folder, 0):
         try:
+            if news.end is not None:
+                _hand_on_logs(actor, key, folder)
             ray.get(actor.tell.remote(key, rank, tuple(news)))
         except RayError:
             _ask_to_end(folder)  # without an actor nobody would learn of the end; what is here, a driver may fetch
             return
     shutil.rmtree(folder.path, ignore_errors=True)
+
+
+def _hand_on_logs(actor: Handle, key: Key, folder: Folder) -> None:
+    """What other nodes printed that this machine stood in for."""
+    for path in sorted(folder.path.glob(f"node-*/{files.LOG}")):
+        rank, text = path.parent.name.removeprefix("node-"), files.read_regular(path, MOST_LOG_BYTES)
+        if text is not None and rank.isdigit():
+            ray.get(actor.tell.remote(key, int(rank), tuple(News(0, b"", 0, text, None))))
 
 
 def rescue(study: str, key: Key, seal_key: bytes) -> list[News]:

@@ -18,16 +18,25 @@ function made(name, words, className) {
   return one;
 }
 
-// Everything that the tables of the page say of a configuration, by the name of its column.
+const SHARE = "share of the data";
+const SKIPPED = new Set(["trial", "attempt", "asked (s)", "began (s)", "ended (s)", "state", "configuration", "machines", "USD", SHARE, "measured", "predicted", "at least", "at most", "trials there"]);
+
+// What a row of a table says, by the name of its column, and on how much of the data that is.
+function saidBy(row) {
+  const heads = [...row.closest("table").tHead.rows[0].cells].map((one) => one.textContent);
+  const said = new Map([...row.cells].map((cell, place) => [heads[place], cell.textContent]));
+  return { said, share: Number(said.get(SHARE) ?? 1) };
+}
+
+// Everything that the tables of the page say of a configuration, by the name of its column: on most of the data.
 function factsOf(key) {
   const facts = new Map();
-  const skipped = new Set(["trial", "attempt", "asked (s)", "began (s)", "ended (s)", "state", "configuration", "machines", "USD", "share of the data", "measured", "predicted", "at least", "at most", "trials there"]);
-  for (const row of document.querySelectorAll(`#tradeoff tr[data-c="${CSS.escape(key)}"], #machines tr[data-c="${CSS.escape(key)}"], #parallel tr[data-c="${CSS.escape(key)}"]`)) {
-    const heads = [...row.closest("table").tHead.rows[0].cells].map((one) => one.textContent);
-    [...row.cells].forEach((cell, place) => {
-      if (!skipped.has(heads[place]) && cell.textContent && !facts.has(heads[place])) facts.set(heads[place], cell.textContent);
-    });
+  const own = `tr[data-c="${CSS.escape(key)}"]`;
+  const found = [...document.querySelectorAll(`#tradeoff ${own}, #machines ${own}, #parallel ${own}`)].map(saidBy);
+  for (const { said } of found.sort((one, other) => other.share - one.share)) {
+    for (const [name, words] of said) if (!SKIPPED.has(name) && words && !facts.has(name)) facts.set(name, words);
   }
+  if (found.length && found[0].share < 1) facts.set("figures are on", `${(found[0].share * 100).toPrecision(2)} % of the data`);
   const rows = [...document.querySelectorAll(`#trials tr[data-trial][data-c="${CSS.escape(key)}"]`)];
   if (rows.length) facts.set("trials", rows.map((row) => row.dataset.trial).join(", "));
   return facts;
