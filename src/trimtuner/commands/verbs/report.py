@@ -23,7 +23,7 @@ def report(
     view: Annotated[
         str | None,
         typer.Option(
-            help="For svg and png: spend, tradeoff, progress, parallel, machines, importance, effects, curves, within, timeline or trust."
+            help="For svg and png: tradeoff, progress, parallel, curves, timeline, …; a wrong name lists them all."
         ),
     ] = None,
 ) -> None:
