@@ -13,9 +13,9 @@ from trimtuner.records.facts import REPEATED
 from trimtuner.state import StudyState
 from trimtuner.views.blocks import Block, Drawn, Picture, TextTable, View
 from trimtuner.views.drawing.chart import RIGHT, TOP, Chart, cut, room_for, time_unit
-from trimtuner.views.drawing.marks import key_of, mark_of
 from trimtuner.views.drawing.scales import Scale, scale_for
 from trimtuner.views.drawing.svg import element
+from trimtuner.views.marking import key_of, mark_of
 from trimtuner.views.words import BLOCKS, Signs, cell, count_of, machines, seconds, share, usd
 
 RUNNING, DONE = "running", "ok"
