@@ -55,7 +55,7 @@ class Meter:
 
 @dataclass(frozen=True)
 class Meters:
-    """Meters below each other."""
+    """Several meters, a line for each of them."""
 
     meters: Sequence[Meter]
 

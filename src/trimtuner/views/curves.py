@@ -18,8 +18,8 @@ from trimtuner.state import StudyState
 from trimtuner.tuning.recommendation import Estimate
 from trimtuner.views.blocks import Block, Drawn, Picture, TextTable, View, numbered
 from trimtuner.views.drawing.chart import Chart, across, unit_of, up
-from trimtuner.views.drawing.marks import key_of, mark_of
 from trimtuner.views.drawing.scales import kind_for
+from trimtuner.views.marking import key_of, mark_of
 from trimtuner.views.words import cell, configuration, estimate, metric, share
 
 Configs: TypeAlias = list[dict[str, Value]]

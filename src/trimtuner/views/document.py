@@ -70,7 +70,7 @@ def goal_text(subject: StudyState) -> str:
 
 
 def style() -> str:
-    """How everything looks."""
+    """How pages and the pictures on them look."""
     return f"{asset('style.css')}{asset('chart.css')}"
 
 

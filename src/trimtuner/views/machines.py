@@ -15,8 +15,8 @@ from trimtuner.state import StudyState
 from trimtuner.tuning.recommendation import Estimate, recommendation_from
 from trimtuner.views.blocks import Block, Drawn, Picture, TextTable, View, numbered
 from trimtuner.views.drawing.chart import cut, drawn, room_for, unit_of
-from trimtuner.views.drawing.marks import key_of, mark_of
 from trimtuner.views.drawing.svg import element, text
+from trimtuner.views.marking import key_of, mark_of
 from trimtuner.views.words import cell, chance, estimate, metric, times
 
 _CELL_WIDTH, _CELL_HEIGHT, _NAME_LETTERS = 92, 58, 28

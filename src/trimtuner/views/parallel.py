@@ -13,14 +13,14 @@ from trimtuner.problem.values import is_number, number_in
 from trimtuner.state import StudyState
 from trimtuner.views.blocks import Block, Drawn, Picture, TextTable, View
 from trimtuner.views.drawing.chart import cut, drawn, unit_of
-from trimtuner.views.drawing.marks import key_of, mark_of
 from trimtuner.views.drawing.scales import kind_for, scale_for, tick_text
 from trimtuner.views.drawing.svg import element, path_of, text
+from trimtuner.views.marking import key_of, mark_of
 from trimtuner.views.trials import Row, rows
 from trimtuner.views.words import cell, metric, share, value_text
 
 DATA = "share of the data"
-_SHOWN = 400  # the last ones
+_SHOWN = 300  # the last ones
 _TOP, _BOTTOM, _SIDE, _LEAST_GAP = 34.0, 300.0, 70.0, 120.0
 _WIDTH = 1300.0
 _LEVELS = 5

@@ -16,7 +16,7 @@ from trimtuner.problem.space import Key
 from trimtuner.state import StudyState
 from trimtuner.views.blocks import Block, Drawn, Folded, Picture, TextTable, View, named_pictures
 from trimtuner.views.drawing.chart import Chart, across, time_unit, unit_of, up
-from trimtuner.views.drawing.marks import key_of, mark_of
+from trimtuner.views.marking import key_of, mark_of
 from trimtuner.views.words import BLOCKS, Signs, chance, changed, configuration, metric, seconds, usd
 
 _LETTERS = 40  # of the line in a terminal

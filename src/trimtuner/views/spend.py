@@ -163,7 +163,13 @@ def _blocks(subject: StudyState) -> list[Block]:
 
 def _table(view: Spend) -> TextTable:
     """The steps, in numbers."""
-    return TextTable(["seconds", "USD spent"], [[cell(at), cell(paid)] for at, paid in view.steps], "data")
+    return TextTable(["seconds", "USD spent"], [[cell(at), cell(paid)] for at, paid in _drawn_steps(view)], "data")
+
+
+def _drawn_steps(view: Spend) -> list[tuple[float, float]]:
+    """As many steps as anybody can tell apart, the last among them."""
+    every = -(-len(view.steps) // _STEPS_DRAWN)
+    return [*view.steps[:-1:every], view.steps[-1]]
 
 
 def _in_notebook(subject: StudyState) -> list[Block]:
@@ -205,8 +211,7 @@ def _over_time(view: Spend) -> str:
     """The money spent as time passed, on to the end that is forecast, with the cap where it is near."""
     ends = [] if view.end is None else [view.end]
     unit, name = time_unit(max(at for at, _ in (*view.steps, *ends)))
-    every = -(-len(view.steps) // _STEPS_DRAWN)
-    spent = [(at / unit, paid) for at, paid in (*view.steps[:-1:every], view.steps[-1])]
+    spent = [(at / unit, paid) for at, paid in _drawn_steps(view)]
     ahead = [spent[-1], *((at / unit, paid) for at, paid in ends)]
     most = max(paid for _, paid in (*spent, *ahead))
     budget = view.money.budget

@@ -10,7 +10,7 @@ from trimtuner.problem.history import Measurement
 from trimtuner.state import Money, StudyState
 from trimtuner.views.blocks import Block, Picture, TextTable
 from trimtuner.views.drawing.chart import Chart, across, unit_of, up
-from trimtuner.views.drawing.marks import mark_of
+from trimtuner.views.marking import mark_of
 from trimtuner.views.now import troubles
 from trimtuner.views.words import count_of, metric, usd, value_text
 
@@ -19,7 +19,7 @@ MOST_AGAINST = 6  # studies beside each other, each with a colour of its own
 
 @dataclass(frozen=True)
 class Standing:
-    """One study among others."""
+    """One study among others, as far as a line can tell."""
 
     name: str
     state: str  # at work, over, resting
@@ -47,7 +47,7 @@ class Standing:
 
 
 def standing_of(subject: StudyState) -> Standing:
-    """The study in one line."""
+    """How a study stands, without a model."""
     outcomes, problem = subject.history.outcomes, subject.problem
     found, curve = _best_measured(subject)
     times = [at for one in subject.attempts for at in (one.asked_at, one.started_at, one.ended_at) if at is not None]

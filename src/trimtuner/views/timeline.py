@@ -13,16 +13,16 @@ from trimtuner.records.facts import REPEATED
 from trimtuner.state import StudyState
 from trimtuner.views.blocks import Block, Drawn, Picture, TextTable, View
 from trimtuner.views.drawing.chart import RIGHT, TOP, Chart, cut, room_for, time_unit
-from trimtuner.views.drawing.marks import key_of, mark_of
 from trimtuner.views.drawing.scales import Scale, scale_for
 from trimtuner.views.drawing.svg import element
+from trimtuner.views.marking import key_of, mark_of
 from trimtuner.views.words import BLOCKS, Signs, cell, count_of, machines, seconds, share, usd
 
 RUNNING, DONE = "running", "ok"
 WAITING = "waiting"  # handed in, and not begun: in the queue of a cluster
 UNWATCHED = "unwatched"  # its run is gone; it goes on until its time-out, or until another run takes it over
 UNCOLLECTED = "uncollected"  # its run is gone and its time-out has passed: the next run will tell how it ended
-_SHOWN = 600  # the last ones
+_SHOWN = 300  # the last ones
 _LANE, _BAR, _WIDTH = 18.0, 12.0, 1300
 _NAME_LETTERS = 30
 _HERE = "this machine"

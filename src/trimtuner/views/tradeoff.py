@@ -20,8 +20,8 @@ from trimtuner.state import StudyState
 from trimtuner.tuning.pareto import outline_named
 from trimtuner.views.blocks import Block, Drawn, Folded, Picture, TextTable, View, named_pictures
 from trimtuner.views.drawing.chart import Chart, across, unit_of, up
-from trimtuner.views.drawing.marks import key_of, mark_of
 from trimtuner.views.drawing.scales import kind_for
+from trimtuner.views.marking import key_of, mark_of
 from trimtuner.views.words import cell, chance, count_of, metric, placed, sentence, share
 
 _KEPT = "what is predicted counts with the unfavourable ends of its 90 % intervals"

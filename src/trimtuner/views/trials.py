@@ -13,7 +13,7 @@ from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.records import Attempt
 from trimtuner.state import StudyState
 from trimtuner.views.blocks import Block, Drawn, Html, TextTable, View, html_of
-from trimtuner.views.drawing.marks import key_of
+from trimtuner.views.marking import key_of
 from trimtuner.views.timeline import DONE, state_of_open
 from trimtuner.views.words import count_of, metric, number, seconds, share, usd, value_text
 

@@ -18,9 +18,10 @@ from trimtuner.tuning.recommendation import Estimate
 from trimtuner.views.blocks import Beside, Block, Drawn, Heading, Picture, TextTable, View, numbered
 from trimtuner.views.curves import predicted
 from trimtuner.views.drawing.chart import BOTTOM, LEFT, RIGHT, TOP, Chart, unit_of, up
-from trimtuner.views.drawing.marks import Mark, key_of, mark_of
+from trimtuner.views.drawing.marks import Mark
 from trimtuner.views.drawing.scales import Scale, kind_for
 from trimtuner.views.drawing.svg import text
+from trimtuner.views.marking import key_of, mark_of
 from trimtuner.views.words import cell, count_of, estimate, metric, number, sentence, share
 
 _ALONE_AT_MOST = 20  # trials that are left out one by one; of more, a tenth at once

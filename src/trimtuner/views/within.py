@@ -12,8 +12,8 @@ from trimtuner.records import Attempt
 from trimtuner.state import StudyState
 from trimtuner.views.blocks import Block, Drawn, Picture, TextTable, View
 from trimtuner.views.drawing.chart import Chart, across, time_unit, unit_of, up
-from trimtuner.views.drawing.marks import key_of, mark_of
 from trimtuner.views.drawing.scales import kind_for
+from trimtuner.views.marking import key_of, mark_of
 from trimtuner.views.words import cell, metric, seconds, share
 
 _SHOWN = 24  # the last that reported several times
@@ -22,7 +22,7 @@ _POINTS = 200
 
 
 @dataclass(frozen=True)
-class Way:
+class OwnCurve:
     """What one trial reported of the goal, as time passed."""
 
     trial: int
@@ -32,16 +32,16 @@ class Way:
     is_running: bool
 
 
-def ways(subject: StudyState) -> tuple[Way, ...]:
+def ways(subject: StudyState) -> tuple[OwnCurve, ...]:
     """The last trials that reported several times, in the order of their numbers."""
     outcomes = {one.trial.number: one for one in subject.history.outcomes}
     last = {one.trial: one for one in subject.attempts}
-    found: list[Way] = []
+    found: list[OwnCurve] = []
     for trial in subject.trials[: -_LOOKED_AT - 1 : -1]:
         outcome = outcomes.get(trial.number)
         points = _reported(subject, trial, last.get(trial.number)) or _snapshots(subject, outcome)
         if len(points) > 1:
-            found.append(Way(trial.number, trial.config, trial.fraction, tuple(points), outcome is None))
+            found.append(OwnCurve(trial.number, trial.config, trial.fraction, tuple(points), outcome is None))
         if len(found) == _SHOWN:
             break
     return tuple(reversed(found))
@@ -74,13 +74,13 @@ def _blocks(subject: StudyState) -> list[Block]:
     return [Drawn([f"{lead}, {running} of them running." if running else f"{lead}.", picture], [_table(found, goal)])]
 
 
-def _table(found: tuple[Way, ...], goal: str) -> TextTable:
+def _table(found: tuple[OwnCurve, ...], goal: str) -> TextTable:
     lines = [[str(one.trial), cell(one.fraction), cell(at), cell(value)] for one in found for at, value in one.points]
     keys = [key_of(one.config) for one in found for _ in one.points]
     return TextTable(["trial", "share of the data", "seconds", f"{goal}{unit_of(goal)}"], lines, "data", keys)
 
 
-def _picture(found: tuple[Way, ...], goal: str) -> str:
+def _picture(found: tuple[OwnCurve, ...], goal: str) -> str:
     times = [at for one in found for at, _ in one.points]
     values = [value for one in found for _, value in one.points]
     unit, name = time_unit(max(times))

@@ -43,7 +43,7 @@ def studies_table(studies: Sequence[Shown]) -> str:
 
 
 def against_page(studies: Sequence[Standing]) -> str:
-    """Studies against each other."""
+    """The page that has several studies beside each other."""
     body = (
         '<header class="top"><div class="line1"><a href="/">all studies</a><h1>Against each other</h1></div></header>'
         f'<main><section class="wide" id="against" aria-label="Against each other">{html_of(against(studies))}'

@@ -23,7 +23,7 @@ def report(
     view: Annotated[
         str | None,
         typer.Option(
-            help="For svg and png: spend, progress, tradeoff, curves, machines, timeline, importance or trust."
+            help="For svg and png: tradeoff, progress, parallel, curves, timeline, …; a wrong name lists them all."
         ),
     ] = None,
 ) -> None:
