@@ -38,8 +38,8 @@ def test_units_until_a_cno_for_good(cno, feasible, level, units):
 
 def test_cno_is_infinite_until_something_feasible_is_recommended():
     traces = [trace((1.0, 2.0), (2.0, 1.0)), trace((1.0, 2.0), (2.0, 4.0), (False, True))]
-    assert cno_at(traces, [0.5, 1.0, 2.0, 50.0], 50.0).tolist() == [math.inf, 2.0, 1.0, 1.0]
-    assert cno_at(traces, [0.5, 1.0, 2.0, 50.0], 90.0).tolist() == [math.inf, math.inf, 4.0, 4.0]
+    assert cno_at(traces, [0.5, 1.0, 2.0, 50.0], 50.0).tolist() == [math.inf, math.inf, 2.5, 2.5]
+    assert cno_at(traces, [0.5, 1.0, 2.0, 50.0], 90.0).tolist() == pytest.approx([math.inf, math.inf, 3.7, 3.7])
 
 
 def test_limits_follow_from_the_table(scenario):
@@ -83,7 +83,7 @@ def test_the_report_is_made_from_the_kept_searches_alone(tmp_path, scenario, mon
     page = write_report(Kept(tmp_path / "kept.jsonl"), [scenario], SEEDS, TRIALS, tmp_path).read_text(encoding="utf-8")
     assert (tmp_path / "plots" / "least-cost-digits.png").stat().st_size > 0
     assert "from 8 searches" in page
-    assert "| digits | 1 (4 of 4) | - | - | - | 5 (2 of 4) |" in page  # units to a CNO of 1.5; the lower of two middles
+    assert "| digits | 1 (4 of 4) | - | - | - | never (2 of 4) |" in page  # units to a CNO of 1.5; between 5 and never
     assert "| trimtuner | 4 | 4 / 4 | 1.20 / 1.20 | 1.20 / 1.20 | 1 / 1 | 1 / 1 | 1 / 1 |" in page
-    assert "| random | 4 | 9 / 9 | 9 / 9 | 9 / 9 | 1.40 / 9 | 1.40 / 9 | 1.40 / 9 |" in page
+    assert "| random | 4 | 9 / 9 | 9 / 9 | 9 / 9 | 2.20 / 7.20 | 2.20 / 7.20 | 2.20 / 7.20 |" in page
     assert "| trimtuner | 5 / 5 (4 of 4) | 1 / 1 (4 of 4) | 1 / 1 (4 of 4) | 5 | 3 | 0.010 |" in page

@@ -239,7 +239,7 @@ def test_methods_are_listed_one_line_each_with_their_options(command):
     assert first.split() == ["method", "optimises", "needs", "use", "it", "for"]
     listed = [line.split()[0] for line in rest[: rest.index("")]]
     assert listed == list(METHODS)
-    assert "  nephele       horizon=0, trees=5, initial_budget=(none)" in rest
+    assert "  nephele       horizon=0, trees=5, initial_budget=(none), dropping=false" in rest
     assert max(map(len, out.splitlines())) <= 120
     code, out, _ = command("methods", "--json")
     assert [method["name"] for method in json.loads(out)] == list(METHODS)

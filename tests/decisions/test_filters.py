@@ -176,8 +176,8 @@ def test_the_configurations_whose_test_promises_the_best_incumbent_are_kept_at_a
     }
     belief = belief_of(problem_of(space, "time <= 1s"), quantities, [measurement(0, 0.5, score=0.0, time=1.0)])
     one = BestIncumbentToCome(0.2, ConstrainedAccuracyOfIncumbent(0.99))
-    candidates = outlook_of(belief, [0, 1, 2, 3, 4, 5, 6, 7])  # all at half of the data, some at all of it
-    assert keep(one, candidates).tolist() == [3]
-    everything = outlook_of(belief)
-    assert keep(one, everything).tolist() == [3, 8]
-    assert len(keep(BestIncumbentToCome(0.4, one.incumbent), everything)) == 4
+    candidates = outlook_of(belief, [0, 1, 2, 3, 4, 8])  # all at half of the data, configuration 3 at all of it, too
+    assert keep(one, candidates).tolist() == [3, 5]
+    two = keep(BestIncumbentToCome(0.4, one.incumbent), candidates).tolist()
+    assert len(two) == 3
+    assert {3, 5} < set(two)

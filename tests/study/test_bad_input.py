@@ -268,7 +268,7 @@ VM = tt.VM(vcpus=2, memory_gib=4, price_per_hour=0.1)
             "configurations 0 and 2 are the same: {'a': 1}; remove one",
         ),
         (lambda: tt.Space({"a": tt.Choice([1, 1])}), "the value 1 is listed twice"),
-        (lambda: tt.VM(vcpus=1, memory_gib=1, price_per_hour=0), "price_per_hour=0 must be a number above 0"),
+        (lambda: tt.VM(vcpus=1, memory_gib=1, price_per_hour=-1), "price_per_hour=-1 must be"),
         (
             lambda: tt.Space.from_configs([{"a": 1}, {"a": 2}], price_per_hour=[1, 0]),
             "price_per_hour of configuration 1 is 0; it must be above 0 USD per hour",

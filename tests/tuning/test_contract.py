@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from decisions.fakes import KnownSurrogate, gaussian_of_times, gaussian_over, problem_of, space_of
+from trimtuner.decisions.learning import TIME_GROWTH
 from trimtuner.errors import InputError, NoAnswer, SearchOver
 from trimtuner.problem.history import PREEMPTED, History, Trial
 from trimtuner.problem.parameters import Choice, Float
@@ -598,7 +599,8 @@ def foreseeing(name, problem):
     recipe = recipe_of(name)
     space = recipe.narrow(problem).space
     times = gaussian_of_times(space, [usd(size, fraction) for fraction in space.fractions for size in SIZES])
-    return recipe.but(surrogate=KnownSurrogate(share=gaussian_over(space, 0.0), positive=times), stop=None)
+    known = KnownSurrogate(share=gaussian_over(space, 0.0), positive=times)
+    return recipe.but(surrogate=known, time_surrogate=None, time_growth=TIME_GROWTH, stop=None)
 
 
 def paid(problem, trial):

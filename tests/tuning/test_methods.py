@@ -10,8 +10,9 @@ from trimtuner.decisions.halving import Bohb, Hyperband
 from trimtuner.decisions.lookahead import Lookahead
 from trimtuner.decisions.stopping import LittleImprovement
 from trimtuner.errors import InputError
+from trimtuner.models.forest import SomeColumns
 from trimtuner.models.gaussian_process import GaussianProcess
-from trimtuner.models.trees import BaggedTrees
+from trimtuner.models.trees import PlainTrees
 from trimtuner.tuning.methods import split_text
 from trimtuner.tuning.recipes import METHODS, TRIMTUNER, TRIMTUNER_DT, TRIMTUNER_GP, recipe_named
 
@@ -160,7 +161,7 @@ def test_a_name_like_no_other_is_answered_with_all_of_them(typed):
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        ("nephele:horizn=1", r"its options are horizon, trees, initial_budget; did you mean 'horizon'\?"),
+        ("nephele:horizn=1", r"its options are horizon, trees, initial_budget, dropping; did you mean 'horizon'\?"),
         ("cherrypick:stop_blow=0.2", r"did you mean 'stop_below'\?"),
         ("ei:ignore_constraint=true", r"did you mean 'ignore_constraints'\?"),
         ("hyperband:zzz=1", r"method 'hyperband' has no option 'zzz'; its options are eta$"),
@@ -264,9 +265,13 @@ def test_designs_take_their_number_or_money_from_the_options():
 
 def test_models_are_chosen_by_their_options():
     assert isinstance(recipe_named("cherrypick").surrogate, GaussianProcess)
-    assert recipe_named("cherrypick:model=trees").surrogate == BaggedTrees(5)
-    assert recipe_named("cherrypick:model=trees,trees=9").surrogate == BaggedTrees(9)
-    assert recipe_named("nephele:trees=9").surrogate == recipe_named("lynceus:trees=9").surrogate == BaggedTrees(9)
+    assert recipe_named("cherrypick:model=trees").surrogate == PlainTrees(SomeColumns(), 5)
+    assert recipe_named("cherrypick:model=trees,trees=9").surrogate == PlainTrees(SomeColumns(), 9)
+    assert (
+        recipe_named("nephele:trees=9").surrogate
+        == recipe_named("lynceus:trees=9").surrogate
+        == PlainTrees(SomeColumns(), 9)
+    )
 
 
 @pytest.mark.parametrize("name", ["nephele", "lynceus", "trimtuner-gp", "trimtuner-dt"])

@@ -61,7 +61,7 @@ class DivergenceFromUniform(Acquisition):
         """Between 0, where all targets are equally likely to be the best, and log n, where one is for sure."""
         most = math.log(len(outlook.belief.targets))
         best = _SampledBest.of(outlook, self.samples)
-        return best.expect_after_trial(self.roots, lambda entropy: most - entropy)
+        return best.expect_after_trial(self.roots, lambda entropy: np.maximum(most - entropy, 0.0))  # it is an estimate
 
 
 @dataclass(frozen=True)
