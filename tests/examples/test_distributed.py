@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from zlib import crc32
 
 import pytest
 
@@ -40,7 +41,8 @@ def launch_of(tmp_path: Path, example: str, **config: object) -> Launch:
     if not place.exists():
         shutil.copytree(EXAMPLES / example, place)
     study = JobStudy.at(place / "job.yaml")
-    launch = study.launch(example, Trial(0, config, 1 / 16), 1)
+    # Ports follow from the name of the study: of two that run at once, each has its own.
+    launch = study.launch(f"{example}{crc32(str(tmp_path).encode()):x}", Trial(0, config, 1 / 16), 1)
     program = {"python3": (sys.executable,), "torchrun": (sys.executable, "-m", "torch.distributed.run")}
     return replace(launch, command=(*program[launch.command[0]], *launch.command[1:]))
 
