@@ -15,6 +15,7 @@ import pytest
 
 import trimtuner as tt
 from trimtuner.engines.supervising import processes
+from trimtuner.problem.history import Trial
 from trimtuner.problem.problem import Problem
 from trimtuner.records import Owner
 from trimtuner.study import memory
@@ -115,10 +116,20 @@ def test_on_a_server_a_machine_whose_clock_is_wrong_neither_dies_nor_declares_ot
 ):
     """Both are told apart by their heartbeats, as machines are; one's clock is a day off."""
     monkeypatch.setattr(processes, "numbering", lambda: None)
-    right, real = recorded(postgres_address), time.time
-    monkeypatch.setattr(time, "time", lambda: real() + ahead_seconds)
-    wrong = recorded(postgres_address)
-    wrong.record.heartbeat(wrong.owner.id)
-    assert [is_alive(one) for one in wrong.record.owners()] == [True, True]
-    monkeypatch.setattr(time, "time", real)
-    assert [is_alive(one) for one in right.record.owners()] == [True, True]
+    right, wrong, real = recorded(postgres_address), recorded(postgres_address), time.time
+    with right.beating():
+        monkeypatch.setattr(time, "time", lambda: real() + ahead_seconds)
+        with wrong.beating():
+            assert [is_alive(one) for one in wrong.record.owners()] == [True, True]
+            monkeypatch.setattr(time, "time", real)
+            assert [is_alive(one) for one in right.record.owners()] == [True, True]
+
+
+def test_who_only_looks_enqueues_or_asks_to_stop_is_no_run(tmp_path):
+    one = recorded(tmp_path / "a.db")
+    one.history()
+    one.enqueue({"x": 1}, 1.0)
+    one.record.request_stop()
+    assert one.record.owners() == []
+    assert one.claim(Trial(0, {"x": 1}, 1.0))
+    assert [owner.id for owner in one.record.owners()] == [one.owner.id]
