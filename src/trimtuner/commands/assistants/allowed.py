@@ -47,7 +47,7 @@ class AllowedStudy:
 
     @property
     def record(self) -> Record:
-        """The record, to be written to by one who runs nothing: whoever opens it to run counts as a run while alive."""
+        """The record of a study that there is, for one who changes it and runs nothing of it."""
         self.study.open_to_read()  # an error where there is none: nothing is made to be stopped
         return Records(self.job.storage).open(self.job.name)
 
