@@ -208,7 +208,15 @@ class Belief:
 
     def transformed_limit(self, constraint: Constraint) -> float:
         """The limit on the scale of its quantity."""
-        return float(self.quantity_of(constraint.metric).transform.forward(np.array(constraint.limit)))
+        if constraint not in self._transformed_limits:
+            transform = self.quantity_of(constraint.metric).transform
+            self._transformed_limits[constraint] = float(transform.forward(np.array(constraint.limit)))
+        return self._transformed_limits[constraint]
+
+    @cached_property
+    def _transformed_limits(self) -> dict[Constraint, float]:
+        """Those asked for so far: lookahead asks for the same ones at each of its many thousand steps."""
+        return {}
 
     def chance_feasible(self, places: Places) -> Floats:
         """The probability that a trial there runs and meets every constraint."""
@@ -277,7 +285,7 @@ class Belief:
         """Targets measured within all limits."""
         return tuple(target for target in self.measured_targets if self.feasible_at_targets[target] == 1.0)
 
-    @property
+    @cached_property
     def best_measured(self) -> float | None:
         """The best goal measured within all limits where the goal is meant; larger is better, transformed."""
         return max((float(self.goal_at_targets.mean[target]) for target in self.proven), default=None)

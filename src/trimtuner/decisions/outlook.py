@@ -230,8 +230,10 @@ class Outlook:
     def answer_at_candidates(self, name: str) -> Prediction:
         """Mean and variance of the *answer* (noise included) of a quantity at each candidate."""
         mean, variance = self.predictions[name]
-        noise = max(self.belief.quantities[name].posterior.noise_variance, 1e-12)
-        return Prediction(mean, np.maximum(variance, 0.0) + noise)
+        return Prediction(mean, np.maximum(variance, 0.0) + self._noise_of(name))
+
+    def _noise_of(self, name: str) -> float:
+        return max(self.belief.quantities[name].posterior.noise_variance, 1e-12)
 
     @property
     def effort(self) -> Floats:
@@ -339,8 +341,8 @@ class Outlook:
         place = candidate if self.chosen is None else int(self.chosen[candidate])
         spreads, steps, answered = {}, {}, {}
         for name in self.scene.answered_names:
-            mean, variance = self.answer_at_candidates(name)
-            spreads[name] = math.sqrt(variance[candidate])
+            mean, variance = self.predictions[name]
+            spreads[name] = math.sqrt(max(variance[candidate], 0.0) + self._noise_of(name))
             answered[name] = mean[candidate] + deviations.get(name, 0.0) * spreads[name]
             column = self.scene.column(name, place)
             for before in self.answers:

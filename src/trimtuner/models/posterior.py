@@ -160,7 +160,7 @@ class Mixture:
     weights: Floats
     members: Sequence[Posterior]
 
-    @property
+    @cached_property
     def noise_variance(self) -> float:
         """The mean of the members' noise, by their weights."""
         return float(self.weights @ [member.noise_variance for member in self.members])
