@@ -87,6 +87,7 @@ class StudyState:
     runs: int | None = None  # processes that run it now; None where nobody keeps count, as in memory
     unwatched: frozenset[int] = frozenset()  # trials under way whose run is gone
     waiting: Mapping[int, str] = field(default_factory=dict)  # trials that have not begun, and what each waits for
+    notes: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  # what else is to be known of trials
 
     @property
     def counts_money(self) -> bool:

@@ -11,6 +11,7 @@ import random
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -440,6 +441,51 @@ def test_a_spot_machine_that_is_taken_back_preempts_the_trial_and_keeps_its_repo
     assert state.end is not None
     assert state.end.kind == protocol.PREEMPTED
     assert len(state.reports) == 1
+
+
+def copied(launch: Launch) -> dict[str, int]:
+    """What is in the copy of what a command keeps, with its size."""
+    parcel = launch.folder / f"{launch.trial}-checkpoint.tar.gz"
+    if not parcel.exists():
+        return {}
+    with tarfile.open(parcel) as archive:
+        return {member.name: member.size for member in archive}
+
+
+def test_a_checkpoint_above_its_limit_is_not_copied_and_that_is_said(bench: Bench) -> None:
+    engine = bench.engine(checkpoint_limit=2**20)
+    launch = bench.launch("keep_much", later(CHECKPOINT), "2")
+    handle = engine.start(launch)
+    wait_until(lambda: getattr(state_or_trouble(engine, handle), "notes", ()))
+    (note,) = engine.poll(handle).notes
+    assert "holds more than 1MiB (engine.checkpoint_limit)" in note
+    assert copied(launch).keys().isdisjoint({"much", "much.new"})
+    bench.note("make room")  # what is small enough later is copied then
+    wait_until(lambda: "little" in copied(launch))
+    engine.stop(handle)
+    assert engine.poll(handle).notes == (note,)
+
+
+def test_a_checkpoint_with_a_link_out_of_it_is_not_copied_and_that_is_said(bench: Bench) -> None:
+    engine = bench.engine()
+    handle = engine.start(bench.launch("keep_link", later(CHECKPOINT)))
+    wait_until(lambda: getattr(state_or_trouble(engine, handle), "notes", ()))
+    assert "link out of it" in engine.poll(handle).notes[0]
+    engine.stop(handle)
+
+
+@pytest.mark.slow
+def test_a_large_checkpoint_is_copied_whole(bench: Bench) -> None:
+    """Of bytes that do not pack smaller: the parcel is larger than what it holds."""
+    engine = bench.engine(checkpoint_limit=101 * 2**20)
+    launch = bench.launch("keep_much", later(CHECKPOINT), "100")
+    handle = engine.start(launch)
+    wait_until(lambda: copied(launch).get("much") == 100 * 2**20)
+    engine.stop(handle)
+    handle = engine.start(replace(launch, attempt=2))
+    wait_until(lambda: "much was there: 104857600" in bench.notes())
+    engine.stop(handle)
+    assert engine.poll(handle).notes == ()
 
 
 @pytest.mark.slow

@@ -33,7 +33,9 @@ from trimtuner.study.driver import Driver, Happening
 from trimtuner.study.memory import Recorded
 from trimtuner.study.owners import HEARTBEAT_SECONDS
 from trimtuner.study.study import Study
+from trimtuner.study.telling import trial_rows, trials_text
 from trimtuner.tuning.recipes import recipe_named
+from trimtuner.views.trials import rows, trial_detail
 
 PACE = 1000.0
 PRICE_PER_HOUR = 3.6  # a tenth of a cent for a second
@@ -74,13 +76,14 @@ class Noted(ReplayEngine):
         self.open_when_forgotten: list[bool] = []
         self.troubles = 0
         self.cannot_start: dict[int, int] = {}  # trial: how often
+        self.notes: tuple[str, ...] = ()
         self.is_open: Callable[[str], bool] = lambda _: False
 
     def poll(self, handle: str) -> AttemptState:
         if self.troubles > 0:
             self.troubles -= 1
             raise EngineTrouble("the credentials have expired; renew them")
-        return super().poll(handle)
+        return replace(super().poll(handle), notes=self.notes)
 
     def start(self, launch: Launch) -> str:
         if launch.trial in self.cannot_start and self.cannot_start[launch.trial] > 0:
@@ -119,6 +122,22 @@ class Bench:
 
 def bench(tmp_path: Path, script_of: Callable[[Launch], Script], trials: int = 1, **retries: int) -> Bench:
     return Bench(tmp_path, script_of, retries, trials)
+
+
+def test_what_an_engine_notes_of_a_trial_is_told_and_kept_once_and_shown_wherever_trials_are(tmp_path):
+    one = bench(tmp_path, failing(PREEMPTED), trials=2, preempted=1)
+    one.engine.notes = ("its checkpoint was not copied",)
+    one.driver.run()
+    assert [(each.kind, each.trial.number) for each in one.happened if each.kind == "noted"] == [
+        ("noted", 0),
+        ("noted", 1),
+    ]
+    assert one.memory.record.notes() == dict.fromkeys((0, 1), one.engine.notes)
+    assert "its checkpoint was not copied" in one.study.explain(1)
+    state = one.study.state()
+    assert trials_text(state).splitlines()[-1] == "trial 1: its checkpoint was not copied"
+    assert trial_rows(state)[0]["notes"] == ["its checkpoint was not copied"]
+    assert "its checkpoint was not copied" in trial_detail(rows(state)[0])
 
 
 def test_an_engine_is_told_to_forget_an_attempt_after_its_end_is_in_the_record(tmp_path):

@@ -125,6 +125,7 @@ class AttemptState:
     bad_lines: tuple[str, ...]  # what looked like a metric and was none, shortened
     end: End | None  # None: still under way
     waiting: str = ""  # for what, where it is known not to have begun: that is neither time nor cost
+    notes: tuple[str, ...] = ()  # what whoever watches should know besides, in our own words
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,12 @@ def duration_text(seconds: float) -> str:
     return f"{seconds:.4g}s"
 
 
+def memory_text(amount: int) -> str:
+    """Bytes in the largest unit that leaves a short number."""
+    unit = next((one for one in ("TiB", "GiB", "MiB", "KiB") if amount >= _BYTES[one]), "B")
+    return f"{amount / _BYTES[unit]:.4g}{unit}"
+
+
 def _memory(field: Field) -> int:
     """Bytes, from a text such as ``4GiB``."""
     match = _MEMORY.fullmatch(field.text("an amount of memory such as 4GiB"))
@@ -118,7 +124,11 @@ DURATION = Kind(
     lambda seconds: duration_text(seconds) if isinstance(seconds, float) else None,
 )
 _BYTES_PATTERN = rf"^\s*(?:[0-9]*[1-9][0-9]*(?:\.[0-9]+)?|[0-9]+\.[0-9]*[1-9][0-9]*)\s*{either(_BYTES)}\s*$"
-MEMORY = Kind(_memory, {"type": "string", "pattern": _BYTES_PATTERN})
+MEMORY = Kind(
+    _memory,
+    {"type": "string", "pattern": _BYTES_PATTERN},
+    lambda amount: memory_text(amount) if isinstance(amount, int) else None,
+)
 SHARE = Kind(
     _share,
     {

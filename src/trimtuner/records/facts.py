@@ -21,6 +21,7 @@ STARTED = "started"
 WAITING = "waiting"  # of an attempt that was handed in and has not begun: STARTED is logged again when it has
 RETRIED = "retried"
 REPEATED = "repeated"  # how an attempt ended that measured, at a trial that is the mean of several
+NOTED = "noted"  # of a trial: what a person should know of it, besides how it ended
 FINISHED = "finished"
 FAILED = "failed"
 ADOPTED = "adopted"

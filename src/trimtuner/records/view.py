@@ -25,6 +25,7 @@ from trimtuner.records.facts import (
     FORGOTTEN,
     GROWN,
     LEARNS,
+    NOTED,
     RETRIED,
     STARTED,
     STOP_REQUESTED,
@@ -176,6 +177,14 @@ class StudyView:
         of_open = query.where(EVENTS.c.study == self._study, EVENTS.c.kind.in_(kinds), TRIALS.c.told.is_(None))
         last = {row.trial: row for row in self._read(of_open.order_by(EVENTS.c.sequence))}
         return {trial: str(decode_mapping(r.detail)["why"]) for trial, r in last.items() if r.kind == WAITING}
+
+    def notes(self) -> dict[int, tuple[str, ...]]:
+        """What is to be known of trials besides how they ended, in order."""
+        query = select(EVENTS.c.trial, EVENTS.c.detail).where(EVENTS.c.study == self._study, EVENTS.c.kind == NOTED)
+        found: dict[int, tuple[str, ...]] = {}
+        for row in self._read(query.order_by(EVENTS.c.sequence)):
+            found[row.trial] = (*found.get(row.trial, ()), str(decode_mapping(row.detail)["text"]))
+        return found
 
     def stop_requested(self, since: int) -> bool:
         """Whether somebody asked to stop after that version.

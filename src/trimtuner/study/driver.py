@@ -18,7 +18,7 @@ from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.history import PREEMPTED, Measurement, Trial
 from trimtuner.records import Event, NotOpen, OpenTrial, OverBudget, OverTime, Record, RecordGone
 from trimtuner.records.codec import decode_measurements, encode_measurements
-from trimtuner.records.facts import REPEATED, RETRIED
+from trimtuner.records.facts import NOTED, REPEATED, RETRIED
 from trimtuner.study.judging import BAD_METRIC, SILENT, Verdict, judge, judge_going_on
 from trimtuner.study.loop import rounds
 from trimtuner.study.memory import Recorded
@@ -42,7 +42,7 @@ _TRIALS_TO_BLAME_IT = 5  # that fail so before any is measured: no model is need
 class Happening:
     """Something to tell whoever watches the run."""
 
-    kind: str  # "started", "waiting", "began", "adopted", "ended", "retried", "repeated", "in trouble", "forgotten"
+    kind: str  # a word: started, waiting, began, adopted, noted, retried, repeated, ended, in trouble, forgotten
     trial: Trial  # of several, the last
     attempt: int
     text: str = ""
@@ -61,6 +61,7 @@ class _Watched:
     may_have_run: bool = False  # that watcher did not come to say whether it was started
     begun_below: Path | None = None  # nor where, but it had its folder there
     waiting: str = ""  # for what, while it has not begun
+    noted: tuple[str, ...] = ()  # what of it was told besides
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,7 @@ class Driver:
                 is_well = False
                 self._bear(one, trouble)
                 continue
+            self._take_notes(one, state.notes)
             if state.end is not None:
                 del self._watched[one.trial.number]
                 self._notice_stop()  # who ended the trial may have asked us to stop before
@@ -276,6 +278,16 @@ class Driver:
             else:
                 self.record.started(one.trial.number, one.attempt, handle)
             self._listener(Happening("waiting" if why else "began", one.trial, one.attempt, why))
+
+    def _take_notes(self, one: _Watched, notes: tuple[str, ...]) -> None:
+        """Write down, once for a trial, what else is to be known of it."""
+        new = [text for text in notes if text not in one.noted]
+        one.noted += tuple(new)
+        known = self.record.notes().get(one.trial.number, ()) if new else ()
+        for text in new:
+            if text not in known:
+                self.record.log_event(NOTED, {"attempt": one.attempt, "text": text}, one.trial.number)
+                self._listener(Happening("noted", one.trial, one.attempt, text))
 
     def _bear(self, one: _Watched, trouble: EngineTrouble) -> None:
         """Say it once, and look again for a while: the trial is as safe as its dead-man limit makes it."""

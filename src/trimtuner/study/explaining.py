@@ -17,7 +17,9 @@ from trimtuner.views.words import configuration, metric, number, share
 
 def explain_text(state: StudyState, number: int | None) -> str:
     """Why a trial was asked, or why the recommendation is what it is."""
-    return _why_trial(state, number) if number is not None else _why_recommended(state)
+    if number is None:
+        return _why_recommended(state)
+    return "\n".join([_why_trial(state, number), *(f"noted: {note}" for note in state.notes.get(number, ()))])
 
 
 def _why_trial(state: StudyState, wanted: int) -> str:

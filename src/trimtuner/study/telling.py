@@ -225,6 +225,7 @@ def trial_rows(state: StudyState) -> list[dict[str, object]]:
             "snapshots": [{"fraction": fraction, **measured} for fraction, measured in row.snapshots],
             "attempts": row.attempts,
             "breaks": list(row.breaks),
+            "notes": list(row.notes),
         }
         for row in rows(state)
     ]
@@ -245,7 +246,8 @@ def trials_text(state: StudyState) -> str:
     if not found:
         return "no trials yet"
     listed = trials_table(state, found)
-    return table_text(listed.heads, listed.lines)
+    noted = [f"trial {row.trial}: {note}" for row in found for note in row.notes]
+    return "\n".join([table_text(listed.heads, listed.lines), *noted])
 
 
 def brief(trial: Trial) -> str:

@@ -48,6 +48,7 @@ class Row:
     snapshots: tuple[tuple[float, Mapping[str, float]], ...]
     attempts: int
     log: Path | None
+    notes: tuple[str, ...] = ()  # what else is to be known of it
     breaks: tuple[str, ...] = ()  # the limited metrics that it measured beyond their limits, where these are meant
 
     @property
@@ -111,6 +112,7 @@ def _row(subject: StudyState, trial: Trial, outcome: Outcome | None, last: Attem
         snapshots=on_the_way,
         attempts=1 if last is None else last.attempt,
         log=None if last is None or subject.log_of is None else subject.log_of(trial.number, last.attempt),
+        notes=subject.notes.get(trial.number, ()),
         breaks=() if outcome is None else broken_limits(subject.problem, outcome),
     )
 
@@ -189,7 +191,7 @@ def _cell(words: str, value: float | None) -> str:
 def trial_detail(row: Row) -> str:
     """What a row opens to; the log is put in by the page."""
     told = f"{_state_words(row)}; {count_of(row.attempts, 'attempt')}; asked by: {row.origin}"
-    blocks: list[Block] = [told]
+    blocks: list[Block] = [told, *row.notes]
     if row.metrics:
         lines = [(name, metric(name, one)) for name, one in row.metrics.items()]
         blocks.append(TextTable(("metric", "value"), lines))

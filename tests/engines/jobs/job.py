@@ -265,6 +265,27 @@ def meet(*placeholders: str) -> None:
             time.sleep(0.01)
 
 
+def keep_much(folder: str, mebibytes: str) -> None:
+    """Keep so much in the folder that survives, and little when told; what does not pack smaller."""
+    file = os.path.join(folder, "much")
+    if os.path.exists(file):
+        note(f"much was there: {os.path.getsize(file)}")
+        time.sleep(300)
+    with open(f"{file}.new", "wb") as kept:
+        kept.write(os.urandom(int(mebibytes) << 20))
+    os.replace(f"{file}.new", file)
+    await_notes(1)
+    os.rename(file, os.path.join(os.path.dirname(folder), "elsewhere"))
+    with open(os.path.join(folder, "little"), "w") as kept:
+        kept.write("little")
+    time.sleep(300)
+
+
+def keep_link(folder: str) -> None:
+    os.symlink("/etc", os.path.join(folder, "away"))
+    time.sleep(300)
+
+
 def go_on(folder: str) -> None:
     """Report how often it was begun, as the folder that survives tells; only a third time is it through."""
     file = os.path.join(folder, "begun")

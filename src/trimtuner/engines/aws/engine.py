@@ -24,7 +24,7 @@ from trimtuner.engines.aws.machine import Login
 from trimtuner.engines.aws.naming import AttemptName
 from trimtuner.engines.aws.order import RentalOrder
 from trimtuner.engines.aws.pace import Pace, Troubles
-from trimtuner.engines.aws.remote_command import READY, RemoteCommand
+from trimtuner.engines.aws.remote_command import NOT_KEPT, READY, RemoteCommand
 from trimtuner.engines.aws.remote_run import RemoteRun
 from trimtuner.engines.aws.renting import ELSEWHERE, Renting
 from trimtuner.engines.aws.settings import AwsSettings
@@ -75,7 +75,7 @@ class AwsEngine:
     def poll(self, handle: str) -> AttemptState:
         """How it goes; an EngineTrouble while something is in the way, which is then tried again by itself."""
         name, mirror = self._at(handle)
-        state = _since_launch(mirror)
+        state = replace(_since_launch(mirror), notes=_notes(mirror))
         if state.end is not None:
             return state
         if mirror.noted(_MACHINES) is None:
@@ -211,6 +211,11 @@ def _launch_in(mirror: Mirror) -> Launch | None:
         nodes=record.get("starts_on", "head"),  # which earlier versions did not write
         repeat=record.get("repeat", 1),
     )
+
+
+def _notes(mirror: Mirror) -> tuple[str, ...]:
+    refused = mirror.noted(NOT_KEPT)
+    return () if refused is None else (str(refused["text"]),)
 
 
 def _since_launch(mirror: Mirror) -> AttemptState:

@@ -84,9 +84,9 @@ def follow_words(name: AttemptName, reports_from: int) -> str:
     return _words(name, "follow", str(reports_from))
 
 
-def keep_words(name: AttemptName, known: str) -> str:
-    """The command that tells what was kept for a retry, unless it is the parcel of this digest."""
-    return _words(name, "keep", known)
+def keep_words(name: AttemptName, known: str, most_bytes: int) -> str:
+    """The command that tells what was kept for a retry, up to so much, unless it is the parcel of this digest."""
+    return _words(name, "keep", known, str(most_bytes))
 
 
 def _words(name: AttemptName, verb: str, *rest: str) -> str:

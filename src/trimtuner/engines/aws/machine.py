@@ -64,11 +64,13 @@ class Line:
             async with self._connection.create_process(command, encoding=None) as process:
                 process.stdin.write(data)
                 process.stdin.write_eof()
-                held = b""
+                held: list[bytes] = []  # of a line that may be long: joined once
                 while data := await _within(silence, process.stdout.read(_READ_BYTES)):
-                    *whole, held = (held + data).split(b"\n")
+                    *whole, rest = data.split(b"\n")
                     for line in whole:
-                        yield line
+                        yield b"".join([*held, line])
+                        held = []
+                    held.append(rest)
         except (OSError, asyncssh.Error, TimeoutError) as error:
             raise LineLost(_words(error)) from None
 

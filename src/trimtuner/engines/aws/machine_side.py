@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from trimtuner.engines.supervising.files import Folder
 
 WORK, ATTEMPT, CHECKPOINT = "work", "attempt", "checkpoint"
+TOO_LARGE, LEADS_OUT = "too large", "leads out"  # why a folder is not kept
 _SETUP, _SETUP_LOG, _SETUP_LOCK = "setup.json", "setup.txt", "setup.lock"
 _MOST_WORDS = 2000  # characters of a failed setup's output
 
@@ -53,16 +54,22 @@ def restore(place: Path) -> None:
     unpack_parcel(sys.stdin.buffer.read(), place / CHECKPOINT)
 
 
-def keep(place: Path, known: str) -> None:
-    """Print the folder that survives as a parcel, in one line, unless it is the one that is known."""
+def keep(place: Path, known: str, most_bytes: str) -> None:
+    """Print the folder that survives as a parcel, in one line, unless it is the one that is known; or why it cannot."""
     import base64
 
-    from trimtuner.engines.supervising.packing import pack_whole
+    from trimtuner.engines.supervising.packing import TooLarge, pack_whole
+    from trimtuner.errors import InputError
 
-    if (place / CHECKPOINT).is_dir():
-        parcel = pack_whole(place / CHECKPOINT)
-        if parcel.digest != known:
-            print(json.dumps({"digest": parcel.digest, "data": base64.b64encode(parcel.data).decode()}))
+    if not (place / CHECKPOINT).is_dir():
+        return
+    try:
+        parcel = pack_whole(place / CHECKPOINT, int(most_bytes))
+    except InputError as error:
+        print(json.dumps({"refused": TOO_LARGE if isinstance(error, TooLarge) else LEADS_OUT}))
+        return
+    if parcel.digest != known:
+        print(json.dumps({"digest": parcel.digest, "data": base64.b64encode(parcel.data).decode()}))
 
 
 def setup(place: Path) -> None:

@@ -20,16 +20,18 @@ from trimtuner.engines.aws.ec2 import Instance
 from trimtuner.engines.aws.equipping import Equipment
 from trimtuner.engines.aws.fleet import Fleet, Over, UnpricedEnd
 from trimtuner.engines.aws.machine import Line, LineLost, Login, connected
+from trimtuner.engines.aws.machine_side import TOO_LARGE
 from trimtuner.engines.aws.order import RentalOrder
 from trimtuner.engines.aws.pace import Pace
 from trimtuner.engines.protocol import LOST, UNAVAILABLE, EngineTrouble, Launch
-from trimtuner.engines.supervising import files
 from trimtuner.engines.supervising.environment import checkpoint_of, nodes_at, record_of, secrets_and_tags
 from trimtuner.engines.supervising.mirror import Mirror, News
 from trimtuner.engines.supervising.nodes import addresses
-from trimtuner.engines.supervising.packing import MOST_BYTES, pack
+from trimtuner.engines.supervising.packing import pack
 from trimtuner.engines.supervising.ports import port_of
+from trimtuner.keys.quantities import memory_text
 
+NOT_KEPT = "not-kept.json"  # what the command keeps for a retry could not be copied, with why
 READY = "ready.json"  # the command has begun, so many seconds after the launch of the machines
 
 T = TypeVar("T")
@@ -62,7 +64,7 @@ class RemoteCommand:
             return None
         settings = self._order.settings
         parcel = pack(self._launch.working_directory, settings.exclude)
-        kept = None if self._kept is None else files.read_regular(self._kept, MOST_BYTES)
+        kept = self._kept.read_bytes() if self._kept is not None and self._kept.is_file() else None
         return Equipment(parcel, settings.setup, dict(self._launch.environment), self._mirror.key, kept)
 
     async def to_its_end(self, machines: Sequence[Instance], equipment: Equipment | None) -> UnpricedEnd:
@@ -173,12 +175,23 @@ class RemoteCommand:
             await asyncio.sleep(self._pace.checkpoint)
             with suppress(LineLost, ValueError, KeyError):  # or it was being changed; the next copy will do
                 async with self._line(head) as line:
-                    words = equipping.keep_words(self._order.name, known)
+                    words = equipping.keep_words(self._order.name, known, self._order.settings.checkpoint_limit)
                     async with aclosing(line.lines(words, b"", self._pace.copied)) as texts:
                         async for text in texts:
                             told = json.loads(text)
+                            if "refused" in told:
+                                self._note_refusal(str(told["refused"]))
+                                continue
                             await in_thread(_replace_whole, kept, base64.b64decode(told["data"], validate=True))
                             known = str(told["digest"])
+
+    def _note_refusal(self, why: str) -> None:
+        """Once, and in our own words: a machine on which the job runs does not write what people are told."""
+        if self._mirror.noted(NOT_KEPT) is None:
+            limit = memory_text(self._order.settings.checkpoint_limit)
+            words = f"holds more than {limit} (engine.checkpoint_limit)" if why == TOO_LARGE else "has a link out of it"
+            after = "a retry goes on from the last copy, or from nothing"
+            self._mirror.note(NOT_KEPT, {"text": f"its checkpoint was not copied, as the folder {words}; {after}"})
 
     async def _end_of(self, machine: Instance, mirror: Mirror) -> UnpricedEnd:
         """How the command ended on the machine, with all that it told in the mirror."""

@@ -13,7 +13,7 @@ from trimtuner.engines.protocol import ENDED_WITHIN_SECONDS, Engine, EngineTroub
 from trimtuner.engines.shared_keys import wait_for_machines
 from trimtuner.keys.declared import key, optional
 from trimtuner.keys.kinds import PATH, list_of, one_of, one_or_more, text, text_like, whole_number, word
-from trimtuner.keys.quantities import DURATION
+from trimtuner.keys.quantities import DURATION, MEMORY
 
 BILLED_AT_LEAST_SECONDS = 60.0  # Linux instances, on demand and spot; by the second after that
 _TERMINATED_WITHIN_SECONDS = 120.0  # of the command's end: noticed, the rest of its output read, terminated
@@ -99,6 +99,13 @@ class AwsSettings:
         "Regions in which `trimtuner reap` looks for what still runs, one or a list. Without it, all that are enabled.",
         default=(),
         examples=[["eu-west-1", "us-east-1"]],
+    )
+    checkpoint_limit: int = key(  # bytes
+        MEMORY,
+        "The most that is copied of what the command keeps in `{checkpoint}`. A folder above it is not copied, and the "
+        "run says so. Here and on the head, a copy is held in memory while it is made.",
+        default=500 * 2**20,
+        examples=["2GiB"],
     )
     billed_at_least: float = BILLED_AT_LEAST_SECONDS
 

@@ -33,6 +33,10 @@ NEVER_SENT = (
 MOST_BYTES = 500 * 1024 * 1024
 
 
+class TooLarge(InputError):  # noqa: N818  (named by what the caller learns)
+    """A folder holds more than may be sent."""
+
+
 class Parcel(NamedTuple):
     """A folder's content, packed; the digest is of the content alone, not of times and owners."""
 
@@ -57,7 +61,7 @@ def _pack(folder: Path, exclude: Sequence[str], most_bytes: int) -> Parcel:
             status = path.lstat()
             size += status.st_size if stat.S_ISREG(status.st_mode) else 0
             if size > most_bytes:
-                raise InputError(
+                raise TooLarge(
                     f"the folder {str(folder)!r} holds more than {most_bytes // 2**20} MiB (counted up to "
                     f"{path.name!r}), too much to send; keep data outside of it, where the machines can read it"
                 )
