@@ -58,13 +58,17 @@ SlurmdTimeout=5
 SlurmctldTimeout=5
 MessageTimeout=5
 NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={n1} CPUs=16 RealMemory=4000 Feature=small Gres=gpu:4
-NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={n2} CPUs=16 RealMemory=4000 Feature=small,large
-NodeName=n3 NodeHostname={host} NodeAddr=127.0.0.1 Port={n3} CPUs=16 RealMemory=4000 Feature=small
+NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={n2} CPUs=16 RealMemory=4000 Feature=small,large Gres=gpu:2
+NodeName=n3 NodeHostname={host} NodeAddr=127.0.0.1 Port={n3} CPUs=16 RealMemory=4000 Feature=small Gres=gpu:2
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1
 PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=9
 """
 # Slurm counts them by what it is told is their file, and never opens it.
-_DEVICES = "".join(f"NodeName=n1 Name=gpu File=/dev/{name}\n" for name in ("full", "null", "random", "zero"))
+_DEVICES = "".join(
+    f"NodeName={node} Name=gpu File=/dev/{name}\n"
+    for node, names in (("n1", ("full", "null", "random", "zero")), ("n2", ("null", "zero")), ("n3", ("full", "zero")))
+    for name in names
+)
 
 
 def is_installed() -> bool:
@@ -150,10 +154,16 @@ class SlurmCluster:
         wait_until(lambda: self.ask("sinfo", "-h", "-N", "-p", "main", "-o", "%T").split() == ["idle"] * len(NODES))
 
     def mend_all(self) -> None:
-        """Start again whatever was ended."""
+        """Start again whatever was ended, and take back into service what the controller took out of it.
+
+        That is so with a node to which a controller, killed before it could save that it had started a job there, hands
+        the job in again: Slurm then waits for an administrator.
+        """
         for name in ("slurmctld", *NODES):
             if name not in self._daemons:
                 self.start(name)
+        for node in set(self.ask("sinfo", "-h", "-N", "--states=drain", "-o", "%N").split()):
+            self.ask("scontrol", "update", f"NodeName={node}", "State=RESUME")
 
     def mend(self) -> None:
         """The same, and wait until all of it has nothing to do."""

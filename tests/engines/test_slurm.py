@@ -138,6 +138,25 @@ def test_gpus_are_asked_for_and_given_by_slurm(bench: Bench) -> None:
     assert json.loads(bench.notes()[0])["CUDA_VISIBLE_DEVICES"].count(",") == 1
 
 
+@pytest.mark.slow
+def test_each_of_several_nodes_sees_the_gpus_that_slurm_gave_it_there(bench: Bench) -> None:
+    launch = replace(bench.launch("note_devices"), nodes="all", machines=Machines("small", count=3, gpus=2))
+    end = bench.run(launch).end
+    assert end is not None
+    assert end.kind is None, end
+    seen = dict(line.split(maxsplit=1) for line in bench.notes())
+    assert sorted(seen) == ["0", "1", "2"]  # by rank
+    assert [len(set(one.split(","))) for one in seen.values()] == [2, 2, 2]
+
+
+@pytest.mark.slow
+def test_more_gpus_than_any_nodes_have_are_unavailable_to_that_trial_alone(bench: Bench) -> None:
+    launch = replace(bench.launch("leave", "0"), nodes="all", machines=Machines("small", count=2, gpus=4))
+    end = bench.run(launch).end  # one node has four, the others two
+    assert end is not None
+    assert (end.kind, end.seconds) == (protocol.UNAVAILABLE, 0.0), end
+
+
 # What Slurm does to a job
 
 

@@ -281,6 +281,13 @@ def keep_much(folder: str, mebibytes: str) -> None:
     time.sleep(300)
 
 
+def note_devices() -> None:
+    """What GPUs this node sees; the head waits for the others, with which all would end."""
+    note(f"{os.environ['TRIMTUNER_RANK']} {os.environ['CUDA_VISIBLE_DEVICES']}")
+    if os.environ["TRIMTUNER_RANK"] == "0":
+        await_notes(int(os.environ["WORLD_SIZE"]))
+
+
 def keep_link(folder: str) -> None:
     os.symlink("/etc", os.path.join(folder, "away"))
     time.sleep(300)

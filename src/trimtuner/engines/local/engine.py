@@ -25,6 +25,7 @@ from trimtuner.engines.supervising.environment import (
 )
 from trimtuner.engines.supervising.fence import FencedAttempt
 from trimtuner.engines.supervising.files import Folder
+from trimtuner.engines.supervising.ports import HeldPorts, held_ports
 from trimtuner.engines.supervising.processes import TaggedProcess
 from trimtuner.engines.supervising.starting import CannotBegin, begin, has_begun
 from trimtuner.engines.supervising.supervisor import GRACE_SECONDS
@@ -165,25 +166,26 @@ def _folder_of(launch: Launch) -> Path:
 def _record_and_start(launch: Launch, folder: Folder, lock: int) -> bool:
     """Start it, unless it has to wait for GPUs; whether it was started."""
     check_secrets(launch)
-    with leased(gpus_of(launch)) as lease:
+    with leased(gpus_of(launch)) as lease, held_ports(launch) as ports:
         if lease is None:
             return False
-        _start_with(launch, folder, lock, lease)
+        _start_with(launch, folder, lock, lease, ports)
     return True
 
 
-def _start_with(launch: Launch, folder: Folder, lock: int, lease: Lease) -> None:
+def _start_with(launch: Launch, folder: Folder, lock: int, lease: Lease, ports: HeldPorts) -> None:
     cores = [] if launch.vcpus is None else least_used_cores(launch.vcpus * launch.node_count)
     record = record_of(launch, str(folder.path), str(launch.working_directory.resolve()))
-    record["nodes"] = nodes_here(launch, cores)
+    record["nodes"] = nodes_here(launch, cores, ports.first)
     for node in record["nodes"] if lease.devices else ():
         node["environment"][VISIBLE] = lease.share_of(node["rank"], launch.node_count)
     checkpoint = checkpoint_of(launch)
     if checkpoint is not None:
         make_private_folder(checkpoint)
         record["checkpoint"] = str(checkpoint)
+    held = [*lease.descriptors, *ports.descriptors]
     try:
-        begin(record, folder, lock, secrets_and_tags(launch, str(folder.path), cores), held=lease.descriptors)
+        begin(record, folder, lock, secrets_and_tags(launch, str(folder.path), cores), held=held)
     except CannotBegin as reason:
         raise EngineTrouble(str(reason)) from None
 

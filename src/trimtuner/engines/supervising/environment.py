@@ -17,7 +17,7 @@ from trimtuner.engines.supervising import processes
 from trimtuner.engines.supervising.files import LaunchRecord, NodeRecord
 from trimtuner.engines.supervising.nodes import Meeting, head_alone
 from trimtuner.engines.supervising.output import SHORTEST_SECRET
-from trimtuner.engines.supervising.ports import LOOPBACK, free_port_of
+from trimtuner.engines.supervising.ports import LOOPBACK
 from trimtuner.errors import InputError
 
 THREADS = (
@@ -69,14 +69,14 @@ def nodes_at(launch: Launch, places: Sequence[str], port: int) -> list[NodeRecor
     return [meeting.node(rank) for rank in range(len(places))]
 
 
-def nodes_here(launch: Launch, cores: Sequence[int]) -> list[NodeRecord]:
+def nodes_here(launch: Launch, cores: Sequence[int], port: int) -> list[NodeRecord]:
     """All of the nodes on this machine, which stands in for theirs; each has cores of its own where there are enough.
 
     A command on the head alone has all of the cores.
     """
     if launch.nodes == "head":
         return [head_alone(cores)]
-    nodes = nodes_at(launch, [LOOPBACK] * launch.node_count, free_port_of(launch))
+    nodes = nodes_at(launch, [LOOPBACK] * launch.node_count, port)
     for node in nodes if cores else ():
         node["cores"] = _share_of(cores, node["rank"], launch.vcpus or 1)
     return nodes

@@ -1,0 +1,63 @@
+"""Ports at which the nodes of a trial meet on one machine: no two trials have the same, whoever starts them."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from test_engine_conformance import Bench, benches
+from under_test import local
+
+from trimtuner.engines.protocol import Launch, Machines
+from trimtuner.engines.supervising.ports import LOOPBACK, held_ports, port_of
+from waiting import wait_until
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local engine needs Linux")
+
+
+@pytest.fixture
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    yield from benches(local(request, tmp_path), tmp_path)
+
+
+def on(bench: Bench, count: int) -> Launch:
+    return replace(bench.launch("rest"), nodes="all", machines=Machines("small", count=count))
+
+
+def first_of(launch: Launch) -> int:
+    with held_ports(launch) as found:
+        return found.first
+
+
+def test_ports_that_one_trial_holds_are_no_others_though_both_have_one_name(bench: Bench) -> None:
+    with held_ports(on(bench, 3)) as first, held_ports(on(bench, 3)) as second, held_ports(on(bench, 2)) as third:
+        taken = [*range(first.first, first.first + 3), *range(second.first, second.first + 3)]
+        assert len(set(taken)) == 6
+        assert {third.first, third.first + 1}.isdisjoint(taken)
+
+
+def test_a_port_on_which_somebody_listens_is_passed_over(bench: Bench) -> None:
+    launch = on(bench, 2)
+    wanted = first_of(launch)
+    with socket.create_server((LOOPBACK, wanted + 1)), held_ports(launch) as found:
+        assert found.first != wanted
+
+
+def test_a_running_trial_holds_its_ports_until_its_end(bench: Bench) -> None:
+    launch = on(bench, 2)
+    wanted = first_of(launch)
+    handle = bench.start(launch)
+    bench.wait_for_pids(2)
+    assert first_of(launch) != wanted
+    bench.engine.stop(handle)
+    wait_until(lambda: first_of(launch) == wanted)  # what supervised it leaves when it has told the end
+
+
+def test_a_command_on_the_head_alone_holds_none(bench: Bench) -> None:
+    launch = bench.launch("rest")
+    with held_ports(launch) as found:
+        assert found == (port_of(launch), ())
