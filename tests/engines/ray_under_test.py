@@ -41,8 +41,16 @@ class SmallCluster:
         return str(self.cluster.address)
 
     def add_node(self, **offers: float) -> Node:
+        return self.add_node_with_gpus(0, **offers)
+
+    def add_node_with_gpus(self, gpus: int, **offers: float) -> Node:
+        """Of which Ray need not find any."""
         node = self.cluster.add_node(
-            num_cpus=2, resources=offers, object_store_memory=OBJECT_STORE_BYTES, include_log_monitor=False
+            num_cpus=2,
+            num_gpus=gpus,
+            resources=offers,
+            object_store_memory=OBJECT_STORE_BYTES,
+            include_log_monitor=False,
         )
         self.cluster.wait_for_nodes()
         return node
