@@ -1,5 +1,7 @@
 """Make the price catalogs that the package ships from the price file of apache-libcloud (Apache-2.0).
 
+What ``looked_up_prices.csv`` beside this file says is newer, and takes the place of what that has.
+
     python -m pip download --no-deps apache-libcloud==3.9.1
     python tools/make_catalog.py apache_libcloud-3.9.1-py3-none-any.whl
 
@@ -25,7 +27,7 @@ from trimtuner.commands.catalog.gcp import MACHINE_TYPES, price_of_parts
 from trimtuner.problem.catalog import COLUMNS
 
 FOLDER = Path(__file__).parents[1] / "src/trimtuner/problem/prices"
-SHIPPED = tuple(column for column in COLUMNS if not column.startswith("spot"))
+LOOKED_UP = Path(__file__).with_name("looked_up_prices.csv")
 
 AWS_REGIONS = ("us-east-1", "us-west-2", "eu-west-1", "eu-central-1", "ap-northeast-1", "ap-southeast-1")
 SAME_PRICE_REGIONS = ("us-east-1", "us-east-2", "us-west-2")  # which charge the same for these families
@@ -241,11 +243,19 @@ def _row(provider: str, region: str, name: str, fact: Fact, price: float) -> dic
 
 def _write(provider: str, date: str, source: str, rows: Iterator[dict[str, object]]) -> None:
     path = FOLDER / f"{provider}.csv"
+    found = {(row["region"], row["vm_type"]): {**row, "date": date, "source": source} for row in rows}
+    found |= {(row["region"], row["vm_type"]): row for row in _looked_up(provider)}
+    columns = [column for column in COLUMNS if any(row.get(column) for row in found.values())]
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, SHIPPED, lineterminator="\n")
+        writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
-        writer.writerows({**row, "date": date, "source": source} for row in rows)
+        writer.writerows(found.values())
     print(f"{path.name}: {len(path.read_text().splitlines()) - 1} rows, {path.stat().st_size} bytes")
+
+
+def _looked_up(provider: str) -> list[dict[str, object]]:
+    with LOOKED_UP.open(encoding="utf-8", newline="") as file:
+        return [{**row} for row in csv.DictReader(file) if row["provider"] == provider]
 
 
 def _literal(module: str) -> dict[str, dict[str, object]]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from under_test import RUNNING_COMMANDS, SECRET, UnderTest, parameters
 
-from trimtuner.engines.protocol import TIMEOUT, AttemptState, Engine, Launch, Machines
+from trimtuner.engines.protocol import TIMEOUT, AttemptState, End, Engine, Launch, Machines
 from trimtuner.engines.supervising import attempt, files
 from trimtuner.engines.supervising.metrics import MOST_NAMES
 from trimtuner.jobs.studies import log_tail
@@ -26,6 +26,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local engin
 HOSTILE = Path(__file__).parent / "hostile"
 ATTACKS = sorted(path.stem for path in HOSTILE.glob("*.py") if path.stem != "side")
 LIMIT_SECONDS = 1.0
+NODES, LIMIT_ON_NODES_SECONDS = 3, 5.0  # in which all of them begin
 MOST_GROWTH_BYTES = 150 * 2**20
 HARMLESS = 'print("::metric {\\"accuracy\\": 0.5}")'
 
@@ -56,6 +57,13 @@ class Bench:
     def attack(self, name: str) -> AttemptState:
         handle = self.engine.start(self.launch(1, str(HOSTILE / f"{name}.py"), limit=LIMIT_SECONDS))
         return self.end(handle)
+
+    def attack_on(self, ranks: str, name: str) -> AttemptState:
+        """From some of three nodes."""
+        words = (str(Path(__file__).parent / "on_ranks.py"), ranks, str(HOSTILE / f"{name}.py"))
+        launch = self.launch(1, *words, limit=LIMIT_ON_NODES_SECONDS)
+        machines = Machines("small", count=NODES)
+        return self.end(self.engine.start(replace(launch, nodes="all", machines=machines)))
 
     def end(self, handle: str) -> AttemptState:
         wait_until(lambda: self.engine.poll(handle).end is not None)
@@ -96,7 +104,21 @@ def resident_bytes() -> int:
 @pytest.mark.parametrize("name", ATTACKS)
 def test_it_is_charged_ended_and_gone_and_the_study_goes_on(bench: Bench, name: str) -> None:
     before = resident_bytes()
-    end = bench.attack(name).end
+    judge(bench, bench.attack(name).end)
+    assert resident_bytes() - before < MOST_GROWTH_BYTES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", ["1", "0,1,2"])
+@pytest.mark.parametrize("name", ATTACKS)
+def test_so_it_is_from_any_node_and_from_all_of_them(bench: Bench, name: str, ranks: str) -> None:
+    before = resident_bytes()
+    judge(bench, bench.attack_on(ranks, name).end)
+    assert len({pid for pid, _ in bench.sightings()}) >= NODES  # all of them had begun
+    assert resident_bytes() - before < MOST_GROWTH_BYTES
+
+
+def judge(bench: Bench, end: End | None) -> None:
     assert end is not None
     assert end.kind is not None  # none of them ends by itself
     seen = bench.sightings()
@@ -104,7 +126,6 @@ def test_it_is_charged_ended_and_gone_and_the_study_goes_on(bench: Bench, name: 
     ran = max(seconds for _, seconds in seen) - min(seconds for _, seconds in seen)
     assert end.seconds >= ran
     assert [pid for pid, _ in seen if is_alive(pid)] == []
-    assert resident_bytes() - before < MOST_GROWTH_BYTES
     wait_until(lambda: not any(one.is_running for one in bench.engine.find(bench.study)))
     after = bench.end(bench.engine.start(bench.launch(2, "-c", HARMLESS, limit=60.0)))
     assert after.end is not None

@@ -113,7 +113,7 @@ def test_what_is_listed_as_csv_is_a_catalog_again(tmp_path, command):
     [
         (["list", "--provider", "awz"], "'awz' is none of aws, azure, gcp; did you mean 'aws'?"),
         (["list", "--region", "mars-1"], "no region is like 'mars-1'; there are ap-northeast-1"),
-        (["list", "--gpu", "H900"], "none of 523 lines is like that"),
+        (["list", "--gpu", "H900"], "none of 575 lines is like that"),
         (["list", "--sort", "prize"], "--sort 'prize' is none of price, type, vcpus, memory; did you mean 'price'?"),
         (["list", "--json", "--csv"], "--json or --csv, not both"),
         (["list", "--file", "absent.csv"], "there is no file 'absent.csv'"),

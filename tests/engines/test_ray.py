@@ -32,7 +32,7 @@ from trimtuner.engines.ray.connection import NAMESPACE, StudyActors
 from trimtuner.engines.ray.own import TAG
 from trimtuner.engines.ray.surroundings import AUTHENTICATION, TOKEN_FILE
 from trimtuner.engines.supervising import processes
-from trimtuner.errors import InputError
+from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.state import StudyState
 from waiting import PATIENCE_SECONDS, wait_until
@@ -452,7 +452,10 @@ class Job:
 
     def alive(self) -> set[tuple[int, int]]:
         """The attempts that run, on whatever node: all of them are on this machine."""
-        study = self.look().record.id if any(self.path.parent.glob("*.db")) else ""
+        try:
+            study = self.look().record.id
+        except TrimTunerError:  # it has not begun
+            return set()
         return {(one.trial, one.attempt) for one in processes.tagged_processes() if one.study == study}
 
     def look(self) -> StudyState:

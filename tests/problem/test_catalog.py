@@ -53,6 +53,12 @@ FORMER = {
     "g5.2xlarge": 1.212,
     "g5.16xlarge": 4.096,
 }
+LIBCLOUD = "apache-libcloud 3.9.1"
+SOURCES = {
+    "aws": {LIBCLOUD},
+    "azure": {LIBCLOUD, "karpenter-provider-azure"},
+    "gcp": {LIBCLOUD, "karpenter-provider-gcp"},
+}
 HEADER = "vm_type,vcpus,memory_gib,price_per_hour"
 
 
@@ -72,8 +78,8 @@ def test_every_provider_has_its_default_region_and_some_on_other_continents():
 def test_every_line_says_whose_price_it_is_from_when_and_where_it_was_found():
     for provider, listing in EVERY:
         assert listing.quote.provider == provider
-        assert datetime.date.fromisoformat(listing.quote.date) < datetime.date(2025, 6, 1)
-        assert listing.quote.source.startswith("apache-libcloud")
+        assert datetime.date.fromisoformat(listing.quote.date) < datetime.date(2026, 6, 1)
+        assert listing.quote.source in SOURCES[provider]
 
 
 def test_no_machine_is_there_twice_in_a_region():
@@ -120,6 +126,12 @@ def test_within_a_family_a_larger_machine_is_never_cheaper():
         ("azure", "eastus", "Standard_D4s_v3", 4, 16, 0, 0.192),
         ("azure", "westeurope", "Standard_E64s_v3", 64, 432, 0, 4.376),
         ("azure", "eastus", "Standard_NC6s_v3", 6, 112, 1, 3.06),
+        ("azure", "eastus", "Standard_ND96isr_H100_v5", 96, 1900, 8, 98.32),
+        ("azure", "westus2", "Standard_NC24ads_A100_v4", 24, 220, 1, 3.673),
+        ("gcp", "us-central1", "c3-standard-4", 4, 16, 0, 4 * 0.03465 + 16 * 0.003938),
+        ("gcp", "us-central1", "g2-standard-48", 48, 192, 4, 4.001665),
+        ("gcp", "us-central1", "a2-highgpu-8g", 96, 680, 8, 29.38708),
+        ("gcp", "us-central1", "a3-highgpu-8g", 208, 1872, 8, 88.49),
     ],
 )
 def test_well_known_machines_cost_what_the_price_file_says(provider, region, name, vcpus, memory_gib, gpus, price):
@@ -134,7 +146,7 @@ def test_the_shipped_files_are_small_and_say_where_they_come_from():
     assert set(files) == {"README.md", "aws.csv", "azure.csv", "gcp.csv"}
     assert sum(files.values()) < 250_000
     notice = folder.joinpath("README.md").read_text(encoding="utf-8")
-    for needed in ("Apache Libcloud", "Apache License 2.0", "2025-03-02", "2020-08-30"):
+    for needed in ("Apache Libcloud", "Apache License 2.0", "2025-03-02", "2020-08-30", "2023-12-18", "2026-03-28"):
         assert needed in notice
 
 
@@ -221,3 +233,25 @@ def test_families_of_today_have_their_documented_prices():
     documented |= {"c8g.large": 0.07976, "r7i.large": 0.1323, "r8g.large": 0.11782, "gr6.4xlarge": 1.5392}
     catalog = built_in_catalog()
     assert {name: catalog[name].price_per_hour for name in documented} == documented
+
+
+def test_google_has_spot_prices_below_those_on_demand_where_it_has_any():
+    spot = [listing for _, listing in EVERY if listing.vm.spot_price_per_hour is not None]
+    assert {(one.quote.provider, one.quote.region) for one in spot} == {("gcp", DEFAULT_REGIONS["gcp"])}
+    assert len(spot) == len([one for one in built_in_listings("gcp") if one.quote.region == DEFAULT_REGIONS["gcp"]])
+    for one in spot:
+        assert 0.1 < one.vm.spot_price_per_hour / one.vm.price_per_hour < 0.6, one.vm_type  # Google: 40 to 91 % less
+
+
+def test_a_gpu_type_of_twice_the_gpus_costs_twice_as_much():
+    for family, sizes in (
+        ("a2-highgpu-{}g", (1, 2, 4, 8)),
+        ("a2-ultragpu-{}g", (1, 2, 4, 8)),
+        ("a3-highgpu-{}g", (1, 8)),
+    ):
+        catalog = built_in_catalog("gcp")
+        each = {catalog[family.format(count)].price_per_hour / count for count in sizes}
+        assert max(each) == pytest.approx(min(each), rel=1e-5)
+    azure = built_in_catalog("azure")
+    each = {azure[f"Standard_NC{24 * count}ads_A100_v4"].price_per_hour / count for count in (1, 2, 4)}
+    assert max(each) == pytest.approx(min(each), rel=1e-5)
