@@ -14,7 +14,7 @@ from trimtuner.commands.catalog.gcp import MACHINE_TYPES
 from trimtuner.commands.catalog.listing import Wish, as_text, built_in_lines
 from trimtuner.jobs.load import load_job
 from trimtuner.jobs.validation import validate_text, validation
-from trimtuner.problem.catalog import built_in_listings, listings_of_file
+from trimtuner.problem.catalog import DEFAULT_REGIONS, built_in_listings, listings_of_file
 from trimtuner.problem.price_ages import age_warnings, months_between
 from trimtuner.problem.vms import Quote
 
@@ -74,15 +74,23 @@ def test_the_list_is_by_price_unless_asked_otherwise(command):
     assert sizes == sorted(sizes)
 
 
-def test_the_table_fits_a_narrow_terminal_and_says_where_its_prices_are_from(command):
-    code, out, err = command("list", "--region", "*")
+@pytest.mark.parametrize(("provider", "date"), [("aws", "2025-03-02"), ("azure", "2020-08-30")])
+def test_the_table_fits_a_narrow_terminal_and_says_where_its_prices_are_from(command, provider, date):
+    code, out, err = command("list", "--region", "*", "--provider", provider)
     assert code == 0
     *table, count = out.splitlines()
     assert max(map(len, table)) <= 80
     assert table[0].split() == ["provider", "region", "type", "vCPUs", "GiB", "GPUs", "USD/h"]
     assert len({line.rindex(".") for line in table[1:] if "." in line}) == 1  # prices are aligned
-    assert count.startswith(f"{len(table) - 1} types, from apache-libcloud 3.9.1 (2020-08-30)")
-    assert "warning: prices of aws in us-east-1 are of 2025-03-02" in err
+    assert count.startswith(f"{len(table) - 1} types, from apache-libcloud 3.9.1 ({date})")
+    assert f"warning: prices of {provider} in {DEFAULT_REGIONS[provider]} are of {date}" in err
+
+
+def test_spot_prices_have_a_column_where_any_is_known(command):
+    _, out, _ = command("list", "--gpu", "L4", "--provider", "gcp")
+    head, first, *_ = out.splitlines()
+    assert head.split()[-2:] == ["USD/h", "spot"]
+    assert first.split()[-2:] == ["0.7068", "0.2818"]  # g2-standard-4, as Google lists it for us-central1
 
 
 def test_a_spot_price_is_shown_where_there_is_one(tmp_path, command):
