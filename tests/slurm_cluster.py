@@ -22,7 +22,7 @@ NODES = ("n1", "n2", "n3")
 
 _NODE = "NODE_OF_TEST"  # inherited by what runs the steps of jobs there, and not by the jobs
 
-_PLACES = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+PLACES = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 # A daemon ends with the pipe to its shell, and so with the tests, however they end.
 _UNTIL_LET_GO = '"$@" & daemon=$!; echo $daemon; read -r signal; kill -s "${signal:-KILL}" $daemon; wait $daemon'
 # Without control groups, which are not to be had in every container, and with more CPUs than there need be.
@@ -73,7 +73,7 @@ _DEVICES = "".join(
 
 def is_installed() -> bool:
     """Whether all of Slurm's programs are here."""
-    return all(shutil.which(name, path=_PLACES) for name in PROGRAMS)
+    return all(shutil.which(name, path=PLACES) for name in PROGRAMS)
 
 
 class SlurmCluster:
@@ -89,7 +89,7 @@ class SlurmCluster:
         key.touch(mode=0o600)
         key.write_bytes(os.urandom(128))
         values = {
-            name: str(port) for name, port in zip(("controller", *NODES), _free_ports(1 + len(NODES)), strict=True)
+            name: str(port) for name, port in zip(("controller", *NODES), free_ports(1 + len(NODES)), strict=True)
         }
         values |= {"host": socket.gethostname().partition(".")[0], "user": getpass.getuser(), "folder": str(folder)}
         self.configuration = folder / "slurm.conf"
@@ -110,6 +110,10 @@ class SlurmCluster:
             "slurmctld": ["slurmctld", "-D"],
             **{node: ["slurmd", "-D", "-N", node] for node in NODES},
         }[name]
+        self.start_daemon(name, words)
+
+    def start_daemon(self, name: str, words: list[str]) -> None:
+        """Start another program that is to live as long as the cluster."""
         with (self.folder / "log" / f"{name}.out").open("ab") as log:
             process = subprocess.Popen(
                 ["sh", "-c", _UNTIL_LET_GO, "sh", *words],
@@ -117,7 +121,7 @@ class SlurmCluster:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 start_new_session=True,
-                env={**os.environ, **self.environment, "PATH": _PLACES, _NODE: f"{self.folder}/{name}"},
+                env={**os.environ, **self.environment, "PATH": PLACES, _NODE: f"{self.folder}/{name}"},
             )
         assert process.stdout is not None
         self._daemons[name] = process, int(process.stdout.readline())
@@ -145,7 +149,7 @@ class SlurmCluster:
 
     def ask(self, *words: str) -> str:
         """What one of Slurm's commands prints."""
-        environment = {**os.environ, **self.environment, "PATH": _PLACES}
+        environment = {**os.environ, **self.environment, "PATH": PLACES}
         done = subprocess.run(words, env=environment, capture_output=True, text=True)
         return done.stdout if done.returncode == 0 else ""
 
@@ -214,7 +218,7 @@ def _environment_of(pid: int) -> str:
     return ""
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """All held open until each is known, so that no two are the same."""
     sockets = [socket.socket() for _ in range(count)]
     try:
