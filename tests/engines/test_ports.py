@@ -13,7 +13,7 @@ from test_engine_conformance import Bench, benches
 from under_test import local
 
 from trimtuner.engines.protocol import Launch, Machines
-from trimtuner.engines.supervising.ports import LOOPBACK, held_ports, port_of
+from trimtuner.engines.supervising.ports import LOOPBACK, port_of, ports_here
 from waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local engine needs Linux")
@@ -29,12 +29,12 @@ def on(bench: Bench, count: int) -> Launch:
 
 
 def first_of(launch: Launch) -> int:
-    with held_ports(launch) as found:
+    with ports_here(launch) as found:
         return found.first
 
 
 def test_ports_that_one_trial_holds_are_no_others_though_both_have_one_name(bench: Bench) -> None:
-    with held_ports(on(bench, 3)) as first, held_ports(on(bench, 3)) as second, held_ports(on(bench, 2)) as third:
+    with ports_here(on(bench, 3)) as first, ports_here(on(bench, 3)) as second, ports_here(on(bench, 2)) as third:
         taken = [*range(first.first, first.first + 3), *range(second.first, second.first + 3)]
         assert len(set(taken)) == 6
         assert {third.first, third.first + 1}.isdisjoint(taken)
@@ -43,7 +43,7 @@ def test_ports_that_one_trial_holds_are_no_others_though_both_have_one_name(benc
 def test_a_port_on_which_somebody_listens_is_passed_over(bench: Bench) -> None:
     launch = on(bench, 2)
     wanted = first_of(launch)
-    with socket.create_server((LOOPBACK, wanted + 1)), held_ports(launch) as found:
+    with socket.create_server((LOOPBACK, wanted + 1)), ports_here(launch) as found:
         assert found.first != wanted
 
 
@@ -59,5 +59,5 @@ def test_a_running_trial_holds_its_ports_until_its_end(bench: Bench) -> None:
 
 def test_a_command_on_the_head_alone_holds_none(bench: Bench) -> None:
     launch = bench.launch("rest")
-    with held_ports(launch) as found:
+    with ports_here(launch) as found:
         assert found == (port_of(launch), ())

@@ -25,7 +25,7 @@ from trimtuner.engines.supervising.environment import (
 )
 from trimtuner.engines.supervising.fence import FencedAttempt
 from trimtuner.engines.supervising.files import Folder
-from trimtuner.engines.supervising.ports import HeldPorts, held_ports
+from trimtuner.engines.supervising.ports import HeldPorts, ports_here
 from trimtuner.engines.supervising.processes import TaggedProcess
 from trimtuner.engines.supervising.starting import CannotBegin, begin, has_begun
 from trimtuner.engines.supervising.supervisor import GRACE_SECONDS
@@ -166,7 +166,7 @@ def _folder_of(launch: Launch) -> Path:
 def _record_and_start(launch: Launch, folder: Folder, lock: int) -> bool:
     """Start it, unless it has to wait for GPUs; whether it was started."""
     check_secrets(launch)
-    with leased(gpus_of(launch)) as lease, held_ports(launch) as ports:
+    with leased(gpus_of(launch)) as lease, ports_here(launch) as ports:
         if lease is None:
             return False
         _start_with(launch, folder, lock, lease, ports)

@@ -133,7 +133,7 @@ class RayEngine:
         parcel = self._packer.parcel_of(launch.working_directory) if self._settings.copies else None
         is_own = self._settings.address is None
         if launch.nodes == "all":  # of a cluster, each machine learns it when all of them are known
-            record["nodes"] = nodes_here(launch, []) if is_own else []
+            record["nodes"] = nodes_here(launch, [], port_of(launch)) if is_own else []
         order = AttemptOrder(
             trial=launch.trial,
             attempt=launch.attempt,

@@ -62,6 +62,14 @@ class Meeting(NamedTuple):
         return json.dumps({"cluster": cluster, "task": {"type": role, "index": index}})
 
 
+def at_port(nodes: Sequence[NodeRecord], port: int) -> list[NodeRecord]:
+    """The same nodes, all on one machine, meeting at another port."""
+    places = [node["values"]["master_address"] for node in nodes]
+    workers = sum(node["values"]["node_role"] == WORKER for node in nodes)
+    meeting = Meeting(tuple(places[:workers]), tuple(places[workers:]), port)
+    return [meeting.node(node["rank"], node["cores"]) for node in nodes]
+
+
 def addresses(workers: Sequence[str], helpers: Sequence[str]) -> dict[str, str]:
     """What every command is told of the machines of its trial."""
     return {

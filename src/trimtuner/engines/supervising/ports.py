@@ -39,15 +39,11 @@ def port_of(launch: Launch) -> int:
 
 
 @contextmanager
-def held_ports(launch: Launch) -> Iterator[HeldPorts]:
-    """The same, or the next that no other attempt of the user has here and on which nobody listens.
+def held_ports(wanted: int, count: int) -> Iterator[HeldPorts]:
+    """So many from that one on, or the next that no other attempt of the user has here and on which nobody listens.
 
-    Let go afterwards, but by whoever has inherited the lock meanwhile. A command on the head alone needs none.
+    Let go afterwards, but by whoever has inherited the lock meanwhile.
     """
-    if launch.nodes == "head":
-        yield HeldPorts(port_of(launch), ())
-        return
-    count, wanted = launch.node_count, port_of(launch)
     around = [*range(wanted, _LAST, count), *range(_FIRST, wanted, count)]
     descriptor = os.open(_lock_file(), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
@@ -55,6 +51,16 @@ def held_ports(launch: Launch) -> Iterator[HeldPorts]:
         yield HeldPorts(first, (descriptor,))
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def ports_here(launch: Launch) -> Iterator[HeldPorts]:
+    """Those of an attempt all of whose nodes are on this machine; a command on the head alone needs none."""
+    if launch.nodes == "head":
+        yield HeldPorts(port_of(launch), ())
+        return
+    with held_ports(port_of(launch), launch.node_count) as ports:
+        yield ports
 
 
 def _is_taken(descriptor: int, port: int, count: int) -> bool:
