@@ -13,6 +13,7 @@ from test_engine_conformance import Bench, benches
 from under_test import local
 
 from trimtuner.engines.protocol import Launch, Machines
+from trimtuner.engines.supervising.nodes import Meeting, at_port
 from trimtuner.engines.supervising.ports import LOOPBACK, port_of, ports_here
 from waiting import wait_until
 
@@ -55,6 +56,13 @@ def test_a_running_trial_holds_its_ports_until_its_end(bench: Bench) -> None:
     assert first_of(launch) != wanted
     bench.engine.stop(handle)
     wait_until(lambda: first_of(launch) == wanted)  # what supervised it leaves when it has told the end
+
+
+def test_nodes_that_move_to_another_port_are_told_all_that_they_would_have_been_told_there() -> None:
+    nodes = {
+        port: [Meeting(("127.0.0.1",) * 2, ("127.0.0.1",), port).node(rank) for rank in range(3)] for port in (1, 7)
+    }
+    assert at_port(nodes[1], 7) == nodes[7]
 
 
 def test_a_command_on_the_head_alone_holds_none(bench: Bench) -> None:

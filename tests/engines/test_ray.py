@@ -604,6 +604,17 @@ def address_of(digits: str) -> IPv4Address | IPv6Address:
     return getattr(address, "ipv4_mapped", None) or address
 
 
+@pytest.mark.slow
+def test_nodes_on_a_cluster_of_our_own_all_run(tmp_path: Path) -> None:
+    job = Job.written(tmp_path / "job", "{type: ray, parallel: 2}", "small", trials=2, nap=0.5)
+    text = job.path.read_text()
+    job.path.write_text(text.replace("run:\n", "  vm_count: 2\nrun:\n  nodes: all\n"))
+    job.finish()
+    assert [outcome.failed for outcome in job.look().history.outcomes] == [None, None]
+    assert Counter(job.ran()) == {"0-1": 2, "1-1": 2}
+    job.assert_nothing_runs()
+
+
 def test_a_cluster_of_our_own_listens_on_loopback_outlives_the_driver_and_goes_with_the_last_run(
     tmp_path: Path,
 ) -> None:
