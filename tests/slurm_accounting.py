@@ -5,12 +5,9 @@ from __future__ import annotations
 import getpass
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import AbstractContextManager
 
-from slurm_cluster import NODES, PLACES, SlurmCluster, free_ports
+from slurm_cluster import PLACES, SlurmCluster, free_ports, running_cluster
 from waiting import wait_until
 
 PROGRAMS = ("mariadbd", "mariadb-install-db", "mariadb", "slurmdbd", "sacct", "sacctmgr")
@@ -47,33 +44,23 @@ def is_installed() -> bool:
     return all(shutil.which(name, path=PLACES) for name in PROGRAMS)
 
 
-@contextmanager
-def cluster_with_accounting() -> Iterator[SlurmCluster]:
-    """A new cluster whose jobs are kept in a database, ended and removed afterwards."""
-    folder = Path(tempfile.mkdtemp(prefix="slurm-"))
-    folder.chmod(0o755)
-    cluster = SlurmCluster(folder)
+def cluster_with_accounting() -> AbstractContextManager[SlurmCluster]:
+    """A new cluster whose jobs are kept in a database."""
+    return running_cluster(_begin_accounting)
+
+
+def _begin_accounting(cluster: SlurmCluster) -> None:
     database, accounting = free_ports(2)
+    folder = cluster.folder
     values = {"accounting": accounting, "database": database, "folder": folder, "user": getpass.getuser()}
     lines = cluster.configuration.read_text().splitlines()
     others = [line for line in lines if not line.startswith("AccountingStorageType")]
     cluster.configuration.write_text("\n".join(others) + "\n" + _CONTROLLER.format(**values))
     (folder / "slurmdbd.conf").touch(mode=0o600)
     (folder / "slurmdbd.conf").write_text(_ACCOUNTING.format(**values))
-    try:
-        cluster.start("munged")
-        wait_until((folder / "munge" / "socket").exists)
-        _start_database(cluster, database)
-        cluster.start_daemon("slurmdbd", ["slurmdbd", "-D"])
-        wait_until(lambda: _is_known(cluster))
-        cluster.start("slurmctld")
-        for node in NODES:
-            cluster.start(node)
-        cluster.wait_until_idle()
-        yield cluster
-    finally:
-        cluster.end()
-        shutil.rmtree(folder, ignore_errors=True)
+    _start_database(cluster, database)
+    cluster.start_daemon("slurmdbd", ["slurmdbd", "-D"])
+    wait_until(lambda: _is_known(cluster))
 
 
 def _is_known(cluster: SlurmCluster) -> bool:
