@@ -9,10 +9,10 @@ import asyncio
 import base64
 import json
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from trimtuner.engines.aws import equipping, naming
 from trimtuner.engines.aws.background import all_of, first_of, in_thread
@@ -35,6 +35,7 @@ NOT_KEPT = "not-kept.json"  # what the command keeps for a retry could not be co
 READY = "ready.json"  # the command has begun, so many seconds after the launch of the machines
 
 T = TypeVar("T")
+_EndAndOthers: TypeAlias = tuple[UnpricedEnd, Mapping[int, Instance]]  # these by rank
 
 
 class RemoteCommand:
@@ -69,19 +70,23 @@ class RemoteCommand:
 
     async def to_its_end(self, machines: Sequence[Instance], equipment: Equipment | None) -> UnpricedEnd:
         """How the command ended, or why it can go on no longer."""
-        return await first_of(self._run(machines, equipment), self._watch(machines))
+        end, others = await first_of(self._run(machines, equipment), self._watch(machines))
+        await self._hear_last_words(others)
+        return end
 
-    async def _run(self, machines: Sequence[Instance], equipment: Equipment | None) -> UnpricedEnd:
+    async def _run(self, machines: Sequence[Instance], equipment: Equipment | None) -> _EndAndOthers:
         machines = await self._running(machines)
         if equipment is not None:
             await self._make_ready(machines, equipment)
-        return await first_of(
+        others = {rank: one for rank, one in enumerate(machines) if 0 < rank < self._launch.node_count}
+        end = await first_of(
             self._follow(machines[0]),
-            *(self._follow_other(one, rank) for rank, one in enumerate(machines) if 0 < rank < self._launch.node_count),
+            *(self._follow_other(one, rank) for rank, one in others.items()),
             *([] if self._kept is None else [self._copy_checkpoint(machines[0], self._kept)]),
         )
+        return end, others
 
-    async def _watch(self, machines: Sequence[Instance]) -> UnpricedEnd:
+    async def _watch(self, machines: Sequence[Instance]) -> _EndAndOthers:
         """Over as soon as one of the machines is gone; until then, trouble with AWS is borne."""
         lifetime = self._order.lifetime
         while True:
@@ -168,6 +173,18 @@ class RemoteCommand:
             await asyncio.Event().wait()
         return await self._confirmed_end(UnpricedEnd(end.kind, f"node {rank}: {end.detail}"))
 
+    async def _hear_last_words(self, others: Mapping[int, Instance]) -> None:
+        """What other nodes than the head have printed by now; not for long, since their machines are paid for."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._pace.connect):
+                await all_of(*(self._hear(machine, rank) for rank, machine in others.items()))
+
+    async def _hear(self, machine: Instance, rank: int) -> None:
+        mirror = self._mirror.of_node(rank)
+        with suppress(LineLost, ValueError, StopAsyncIteration):
+            async with aclosing(self._news(machine, mirror)) as told:
+                await in_thread(mirror.take, await anext(told))
+
     async def _copy_checkpoint(self, head: Instance, kept: Path) -> UnpricedEnd:
         """Fetch what the command keeps, whenever it has changed, for as long as it runs."""
         known = ""
@@ -198,19 +215,24 @@ class RemoteCommand:
         failures = 0
         while True:
             try:
-                async with self._line(machine) as line:
-                    words = equipping.follow_words(self._order.name, mirror.reports_size)
-                    async with aclosing(line.lines(words, mirror.key, self._pace.silence)) as texts:
-                        async for text in texts:
-                            failures = 0
-                            news = News.of_line(text)
-                            await in_thread(mirror.take, news)
-                            if news.end is not None:
-                                return UnpricedEnd(news.end["kind"], news.end["detail"])
+                async with aclosing(self._news(machine, mirror)) as told:
+                    async for news in told:
+                        failures = 0
+                        await in_thread(mirror.take, news)
+                        if news.end is not None:
+                            return UnpricedEnd(news.end["kind"], news.end["detail"])
             except (LineLost, ValueError):
                 pass  # call again: the machine keeps what it has to tell
             failures += 1
             await asyncio.sleep(self._pace.pause_after(failures))
+
+    async def _news(self, machine: Instance, mirror: Mirror) -> AsyncGenerator[News, None]:
+        """What is new on the machine, beginning with all that the mirror has not."""
+        async with self._line(machine) as line:
+            words = equipping.follow_words(self._order.name, mirror.reports_size)
+            async with aclosing(line.lines(words, mirror.key, self._pace.silence)) as texts:
+                async for text in texts:
+                    yield News.of_line(text)
 
     async def _confirmed_end(self, told: UnpricedEnd) -> UnpricedEnd:
         """What the supervisor told; but why a machine shuts down only EC2 knows, and shows after a while."""
