@@ -62,7 +62,7 @@ class Bench:
         """From some of three nodes."""
         words = (str(Path(__file__).parent / "on_ranks.py"), ranks, str(HOSTILE / f"{name}.py"))
         launch = self.launch(1, *words, limit=LIMIT_ON_NODES_SECONDS)
-        machines = Machines("small", count=NODES)
+        machines = Machines("small", count=NODES - 1, helpers=("helper",))
         return self.end(self.engine.start(replace(launch, nodes="all", machines=machines)))
 
     def end(self, handle: str) -> AttemptState:

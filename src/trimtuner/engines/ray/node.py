@@ -26,7 +26,7 @@ from trimtuner.engines.supervising.mirror import News, follow
 from trimtuner.engines.supervising.nodes import at_port
 from trimtuner.engines.supervising.output import MOST_LOG_BYTES
 from trimtuner.engines.supervising.packing import unpack
-from trimtuner.engines.supervising.ports import LOOPBACK, held_ports
+from trimtuner.engines.supervising.ports import held_ports
 from trimtuner.engines.supervising.starting import begin
 from trimtuner.files import make_private_folder
 
@@ -126,7 +126,7 @@ def _begin(work: Work, folder: Folder, lifeline: int) -> None:
 @contextlib.contextmanager
 def _meeting_here(nodes: list[NodeRecord]) -> Iterator[tuple[list[NodeRecord], Sequence[int]]]:
     """The nodes, where all are on this machine at ports that no other attempt has, and what holds these."""
-    if nodes[0]["values"].get("master_address") != LOOPBACK:  # of a cluster, in which others know the port by now
+    if nodes[0]["values"].get("world_size") != str(len(nodes)):  # of a cluster, where others know the port by now
         yield nodes, ()
         return
     with held_ports(int(nodes[0]["values"]["master_port"]), len(nodes)) as ports:
