@@ -13,8 +13,8 @@ from test_engine_conformance import Bench, benches
 from under_test import local
 
 from trimtuner.engines.protocol import Launch, Machines
-from trimtuner.engines.supervising.nodes import Meeting, at_port
-from trimtuner.engines.supervising.ports import LOOPBACK, port_of, ports_here
+from trimtuner.engines.supervising.nodes import Meeting, at_port, head_alone
+from trimtuner.engines.supervising.ports import LOOPBACK, meeting_here, port_of, ports_here
 from waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the local engine needs Linux")
@@ -63,6 +63,17 @@ def test_nodes_that_move_to_another_port_are_told_all_that_they_would_have_been_
         port: [Meeting(("127.0.0.1",) * 2, ("127.0.0.1",), port).node(rank) for rank in range(3)] for port in (1, 7)
     }
     assert at_port(nodes[1], 7) == nodes[7]
+
+
+def test_nodes_that_are_all_here_move_together_and_one_of_a_cluster_stays() -> None:
+    nodes = [Meeting(("127.0.0.1",) * 2, ("127.0.0.1",), 23_000).node(rank) for rank in range(3)]
+    with meeting_here(nodes) as (first, _), meeting_here(nodes) as (second, held):
+        ports = [int(found[0]["values"]["master_port"]) for found in (first, second)]
+        assert abs(ports[0] - ports[1]) >= 3
+        assert len(held) == 1
+    for alone in ([nodes[2]], [head_alone()]):
+        with meeting_here(alone) as found:
+            assert found == (alone, ())
 
 
 def test_a_command_on_the_head_alone_holds_none(bench: Bench) -> None:

@@ -10,7 +10,6 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
 from glob import escape
 from pathlib import Path
 from typing import cast
@@ -21,12 +20,11 @@ from ray.exceptions import RayError
 from trimtuner.engines.ray.orders import Handle, Key, Work
 from trimtuner.engines.supervising import files, processes
 from trimtuner.engines.supervising.attempt import WatchedAttempt
-from trimtuner.engines.supervising.files import Folder, LaunchRecord, NodeRecord
+from trimtuner.engines.supervising.files import Folder, LaunchRecord
 from trimtuner.engines.supervising.mirror import News, follow
-from trimtuner.engines.supervising.nodes import at_port
 from trimtuner.engines.supervising.output import MOST_LOG_BYTES
 from trimtuner.engines.supervising.packing import unpack
-from trimtuner.engines.supervising.ports import held_ports
+from trimtuner.engines.supervising.ports import meeting_here
 from trimtuner.engines.supervising.starting import begin
 from trimtuner.files import make_private_folder
 
@@ -117,20 +115,10 @@ def _begin(work: Work, folder: Folder, lifeline: int) -> None:
     if record["checkpoint"] is not None:
         make_private_folder(Path(record["checkpoint"]))  # it is there already, where the file system is shared
     try:
-        with files.start_lock(folder.path) as lock, _meeting_here(record["nodes"]) as (nodes, held):
+        with files.start_lock(folder.path) as lock, meeting_here(record["nodes"]) as (nodes, held):
             begin(cast("LaunchRecord", {**record, "nodes": nodes}), folder, lock, added, lifeline, held)
     finally:
         os.close(lifeline)
-
-
-@contextlib.contextmanager
-def _meeting_here(nodes: list[NodeRecord]) -> Iterator[tuple[list[NodeRecord], Sequence[int]]]:
-    """The nodes, where all are on this machine at ports that no other attempt has, and what holds these."""
-    if nodes[0]["values"].get("world_size") != str(len(nodes)):  # of a cluster, where others know the port by now
-        yield nodes, ()
-        return
-    with held_ports(int(nodes[0]["values"]["master_port"]), len(nodes)) as ports:
-        yield at_port(nodes, ports.first), ports.descriptors
 
 
 def _unpacked(work: Work) -> Path:

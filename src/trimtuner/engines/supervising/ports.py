@@ -11,12 +11,14 @@ import hashlib
 import os
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from trimtuner.engines.protocol import Launch
+from trimtuner.engines.supervising.files import NodeRecord
+from trimtuner.engines.supervising.nodes import at_port
 from trimtuner.files import make_private_folder
 
 LOOPBACK = "127.0.0.1"
@@ -61,6 +63,16 @@ def ports_here(launch: Launch) -> Iterator[HeldPorts]:
         return
     with held_ports(port_of(launch), launch.node_count) as ports:
         yield ports
+
+
+@contextmanager
+def meeting_here(nodes: list[NodeRecord]) -> Iterator[tuple[list[NodeRecord], Sequence[int]]]:
+    """The nodes, where all are on this machine at ports that no other attempt has, and what holds these."""
+    if nodes[0]["values"].get("world_size") != str(len(nodes)):  # of a cluster, where others know the port by now
+        yield nodes, ()
+        return
+    with held_ports(int(nodes[0]["values"]["master_port"]), len(nodes)) as ports:
+        yield at_port(nodes, ports.first), ports.descriptors
 
 
 def _is_taken(descriptor: int, port: int, count: int) -> bool:
