@@ -310,6 +310,7 @@ class Study:
             runs=len(alive),
             unwatched=frozenset(one.trial.number for one in record.open_trials() if one.owner not in alive),
             waiting=record.waiting(),
+            why_over=record.why_over(),
             record=record,
         )
 
