@@ -24,8 +24,8 @@ from trimtuner.views.words import count_of, words_instead
 # After its work it rests so many times as long, so that a study that runs on this machine is not slowed.
 _PAUSE_TIMES = 5.0
 _PAUSE_AT_MOST = 60.0  # seconds
-_PAUSES_AT_MOST: dict[Effort, float] = {"glance": 0.3, "facts": 10.0, "model": _PAUSE_AT_MOST, "checks": _PAUSE_AT_MOST}
-_GLANCE_SECONDS, _FACTS_SECONDS = 1, 10  # after which it is told anew how far trials are, while they run
+_PAUSES_AT_MOST: dict[Effort, float] = {"glance": 0.4, "facts": 10.0, "model": _PAUSE_AT_MOST, "checks": _PAUSE_AT_MOST}
+_GLANCE_SECONDS, _FACTS_SECONDS = 0.5, 10.0  # after which it is told anew how far trials are, while they run
 _NICE = 10
 _MODELLED_AT_MOST = 2_000  # measurements, by Gaussian processes: ten seconds; their work grows with the cube
 _NO_STATE = "trouble"  # of what could not be read or made: it is tried again
@@ -185,7 +185,7 @@ def _html(subject: StudyState, effort: Effort) -> dict[str, str]:
     return made | {name: html for name, html in known.items() if html is not None}
 
 
-def _signs_of_life(shown: Shown, every_seconds: int) -> str:
+def _signs_of_life(shown: Shown, every_seconds: float) -> str:
     """What changes while trials run and the record does not: the time, since views tell how far they are."""
     subject = shown.subject
     return f", {time.time() // every_seconds:.0f}" if shown.runs and subject and subject.history.pending else ""
