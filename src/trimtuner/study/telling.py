@@ -28,6 +28,7 @@ from trimtuner.views.words import (
     signs_for,
     usd,
     value_text,
+    why_over,
     words_instead,
 )
 
@@ -131,7 +132,7 @@ def _open_words(count: int, state: StudyState) -> str:
     lost = len(state.unwatched)
     parts = [f"{count - lost} running"] + ([f"{lost} under way that no run watches"] if lost else [])
     at_work = f"{count_of(state.runs, 'run') if state.runs else 'no run'} at work"
-    why = f" (the last one ended: {state.why_over})" if state.why_over and not state.runs else ""
+    why = f" (the last one ended: {why_over(state.why_over)})" if state.why_over and not state.runs else ""
     return f"{', '.join(parts)}; {at_work}{why}"
 
 

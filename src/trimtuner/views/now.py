@@ -14,7 +14,7 @@ from trimtuner.records import Attempt
 from trimtuner.state import ASKED_TO_STOP, StudyState
 from trimtuner.views.blocks import Block, Meter, Meters, View, Warned
 from trimtuner.views.timeline import RUNNING, state_of_open
-from trimtuner.views.words import count_of, machines, metric, seconds, share
+from trimtuner.views.words import count_of, machines, metric, seconds, share, why_over
 
 _RECENT = 10  # ended trials that tell whether they fail
 _MANY_FAILED = 0.3  # of them
@@ -49,7 +49,7 @@ def troubles(subject: StudyState) -> Iterator[str]:
         told = f"The run of {count_of(len(subject.unwatched), 'trial')} is gone"
         yield f"{told}; 'trimtuner run {subject.job_file}' takes over, 'trimtuner reap' ends what is left behind."
     if subject.runs == 0 and waiting == 0 and not is_over(subject):
-        why = f": {subject.why_over}" if subject.why_over else ""
+        why = f": {why_over(subject.why_over)}" if subject.why_over else ""
         yield f"No run is at work{why}; 'trimtuner run {subject.job_file}' goes on where it stopped."
     lately = subject.history.made[-_RECENT:]
     failed = [one for one in lately if one.is_fault]
@@ -74,7 +74,7 @@ def _over_words(subject: StudyState) -> str:
     """Why it is over, in the words of its last run; one that says nothing has used up its trials."""
     if subject.runs != 0 or subject.history.pending or not is_over(subject):
         return ""
-    said = subject.why_over if subject.why_over not in ("", ASKED_TO_STOP) else "its trials are used up"
+    said = why_over(subject.why_over) if subject.why_over not in ("", ASKED_TO_STOP) else "its trials are used up"
     return f"The search is over: {said}. With a larger budget, or another stop rule, 'trimtuner run' goes on."
 
 

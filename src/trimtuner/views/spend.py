@@ -10,7 +10,7 @@ from trimtuner.views.blocks import Block, Drawn, Facts, Picture, TextTable, View
 from trimtuner.views.drawing.chart import RIGHT, Chart, across, drawn, time_unit, up
 from trimtuner.views.drawing.marks import Mark
 from trimtuner.views.drawing.svg import text
-from trimtuner.views.words import BLOCKS, Signs, cell, seconds, usd
+from trimtuner.views.words import BLOCKS, Signs, cell, seconds, usd, why_over
 
 _RECENT = 10  # ended trials that tell the pace
 _STEPS_DRAWN = 600
@@ -79,7 +79,7 @@ def forecast_text(view: Spend) -> str:
         still = f"; {view.running} still running" if view.running and not view.is_at_rest else ""
         return f"The search has used up its {found.by}{still}."
     if view.is_at_rest and view.why_over:
-        return f"No run is at work; the last one ended: {view.why_over}."
+        return f"No run is at work; the last one ended: {why_over(view.why_over)}."
     if view.is_at_rest:
         return "No run is at work; 'trimtuner run' goes on where it stopped."
     if found is None:

@@ -90,6 +90,11 @@ def estimate(name: str, found: Estimate | None) -> str:
     return f"{metric(name, found.mean)}{interval}"
 
 
+def why_over(said: str) -> str:
+    """Why a search is over, of what its run said, without what is said beside it anyway."""
+    return said.removeprefix("the search is over: ").removesuffix("; take the recommendation")
+
+
 def times(count: int) -> str:
     """How often something happened, in words."""
     return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -18,7 +18,7 @@ from trimtuner.views.standing import Standing, against
 from trimtuner.views.trials import Row
 from trimtuner.views.words import seconds, usd
 
-_HEADS = ("study", "state", "best", "limits", "spent", "trials", "running", "last sign of life", "trouble")
+_HEADS = ("study", "trouble", "state", "best", "limits", "spent", "trials", "running", "last sign of life")
 _HEAD = (
     '<link rel="icon" href="data:,"><link rel="stylesheet" href="/static/style.css">'
     '<script type="module" src="/static/page.js"></script>'
@@ -151,7 +151,7 @@ def _line(number: int, shown: Shown | InRecord) -> str:
     # What to do about it is on the study's own page.
     wrong = "".join(html_of([Warned(one.split(";")[0])]) for one in shown.standing.troubles) or "nothing is wrong"
     cells = "".join(f"<td>{escape(cell)}</td>" for cell in _cells(shown.standing))
-    return f"<tr><td>{link}</td>{cells}<td>{wrong}</td></tr>"
+    return f"<tr><td>{link}</td><td>{wrong}</td>{cells}</tr>"
 
 
 def _cells(now: Standing) -> list[str]:
