@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,9 +46,9 @@ def browser(*flags: str) -> Iterator[Browser]:
 
 
 @contextmanager
-def dashboard(*words: object) -> Iterator[str]:
+def dashboard(*words: object, program: Sequence[str] = (sys.executable, "-m", "trimtuner")) -> Iterator[str]:
     """``trimtuner dashboard`` in a process of its own; the address that it prints."""
-    command = [sys.executable, "-m", "trimtuner", "dashboard", *map(str, words), "--port", "0"]
+    command = [*program, "dashboard", *map(str, words), "--port", "0"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:

@@ -26,6 +26,8 @@ _PREPARED = (
     "trimtuner.study.explaining",
     "trimtuner.commands.report",
     "trimtuner.commands.running",
+    "trimtuner.commands.dashboard.app",
+    "uvicorn",
     "sqlalchemy.dialects.sqlite",
     "pydantic.type_adapter",  # by the library of the command line, when it is first used
 )

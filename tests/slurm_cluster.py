@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -19,6 +20,7 @@ from waiting import wait_until
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "sinfo", "scontrol")
 NOT_HERE = "there is no Slurm here: it takes slurmctld, slurmd, slurm-client and munge of Debian"
 NODES = ("n1", "n2", "n3")
+_UNPRIVILEGED, _PORTS = 1024, 65536
 
 _NODE = "NODE_OF_TEST"  # inherited by what runs the steps of jobs there, and not by the jobs
 
@@ -149,6 +151,12 @@ class SlurmCluster:
         """All nodes answer, and have nothing to do."""
         wait_until(lambda: self.ask("sinfo", "-h", "-N", "-p", "main", "-o", "%T").split() == ["idle"] * len(NODES))
 
+    def wait_until_saved(self) -> None:
+        """What the controller knows is on its disk: it writes seconds later, and a crash until then forgets a start."""
+        asked = time.time()
+        self.ask("scancel", self.ask("sbatch", "--parsable", "--hold", "--output=/dev/null", "--wrap=true").strip())
+        wait_until(lambda: (self.folder / "state" / "job_state").stat().st_mtime > asked)
+
     def mend_all(self) -> None:
         """Start again whatever was ended."""
         for name in ("slurmctld", *NODES):
@@ -156,8 +164,10 @@ class SlurmCluster:
                 self.start(name)
 
     def mend(self) -> None:
-        """The same, and wait until all of it has nothing to do."""
+        """The same, and wait until all of it has nothing to do, also what the controller had set aside."""
         self.mend_all()
+        if "drain" in self.ask("sinfo", "-h", "-N", "-o", "%T"):
+            self.ask("scontrol", "update", f"NodeName={','.join(NODES)}", "State=RESUME")
         self.wait_until_idle()
 
     def end(self) -> None:
@@ -205,12 +215,12 @@ def _environment_of(pid: int) -> str:
 
 
 def _free_ports(count: int) -> list[int]:
-    """All held open until each is known, so that no two are the same."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
+    """Of those that the kernel gives to nobody who does not name one: none is taken while its daemon is down."""
+    given_out_from = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    found: set[int] = set()
+    while len(found) < count:
+        port = secrets.choice(range(_UNPRIVILEGED, given_out_from) or range(_UNPRIVILEGED, _PORTS))
+        with suppress(OSError), socket.socket() as one:
+            one.bind(("127.0.0.1", port))
+            found.add(port)
+    return list(found)

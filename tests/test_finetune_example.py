@@ -10,12 +10,12 @@ import pytest
 
 from trimtuner.jobs.load import load_job
 
-torch = pytest.importorskip("torch")
 EXAMPLE = Path(__file__).parents[1] / "examples" / "finetune"
 
 
 @pytest.fixture
 def model(monkeypatch):
+    pytest.importorskip("torch")  # when it is used: every process that collects would wait for it otherwise
     monkeypatch.syspath_prepend(str(EXAMPLE))
     monkeypatch.delitem(sys.modules, "model", raising=False)
     import model
@@ -32,6 +32,8 @@ def test_numbers_are_written_in_words(model):
 
 
 def test_adapters_change_nothing_at_first_and_are_all_that_is_trained(model):
+    import torch
+
     torch.manual_seed(0)
     made = model.Transformer()
     text = model.rows_of(model.text_of(model.sums_in_words, 400, seed=3), 32)
@@ -51,6 +53,7 @@ def test_its_job_asks_for_the_least_loss_at_every_cost():
 
 @pytest.mark.slow
 def test_more_tokens_make_the_loss_smaller(tmp_path):
+    pytest.importorskip("torch")
     for file in EXAMPLE.glob("*.py"):
         shutil.copy(file, tmp_path)
     subprocess.run([sys.executable, "pretrain.py"], cwd=tmp_path, check=True)

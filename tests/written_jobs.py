@@ -72,22 +72,35 @@ def write_job(folder: Path, **changes: object) -> Path:
 
 def trimtuner(*words: object, check: bool = True, **options: object) -> subprocess.CompletedProcess[str]:
     """Run our command line as a user would, in a process of its own; only its imports were done before."""
-    command = [_programs() / "trimtuner", *map(str, words)]
+    command = [quick_program(), *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, check=check, env=quiet_environment(), **options)
 
 
 @cache
-def _programs() -> Path:
+def quick_program() -> str:
+    """Our command line without its second of imports: one server for all tests of a process."""
     stack = ExitStack()
     atexit.register(stack.close)
-    return stack.enter_context(quick_commands())
+    return str(stack.enter_context(quick_commands()) / "trimtuner")
 
 
 def start(*words: object, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    """Start it and go on: a process that can be killed, with all of its imports."""
-    command = [sys.executable, "-m", "trimtuner", *map(str, words)]
+    """Start it and go on: it can be interrupted, and waited for."""
+    return _started([quick_program()], words, stderr)
+
+
+def start_to_kill(*words: object) -> subprocess.Popen[bytes]:
+    """The same with all of its imports, so that a kill reaches the very process."""
+    return _started([sys.executable, "-m", "trimtuner"], words, subprocess.DEVNULL)
+
+
+def _started(program: list[str], words: tuple[object, ...], stderr: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=stderr, env=quiet_environment(), start_new_session=True
+        [*program, *map(str, words)],
+        stdout=subprocess.DEVNULL,
+        stderr=stderr,
+        env=quiet_environment(),
+        start_new_session=True,
     )
 
 

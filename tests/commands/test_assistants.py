@@ -1,9 +1,13 @@
 """What an assistant may do: the real command, spoken to by the official client, and what it is refused."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,10 +18,13 @@ from trimtuner.jobs.studies import JobStudy
 from waiting import wait_until
 from written_jobs import write_job
 
-pytest.importorskip("mcp")
-from mcp import Client, StdioServerParameters
+if TYPE_CHECKING:
+    from mcp import Client
 
-pytestmark = pytest.mark.xdist_group("assistants")
+pytestmark = [
+    pytest.mark.skipif(find_spec("mcp") is None, reason="mcp is not installed; install trimtuner[mcp]"),
+    pytest.mark.xdist_group("assistants"),
+]
 
 
 def job_in(folder: Path, name: str, **changes: object) -> Path:
@@ -56,6 +63,8 @@ class Assistant:
 
 
 def talk(session, *jobs: Path) -> None:
+    from mcp import Client, StdioServerParameters
+
     async def talking() -> None:
         words = ["-m", "trimtuner", "mcp", *map(str, jobs)]
         async with Client(StdioServerParameters(command=sys.executable, args=words)) as client:

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from benchmarks.browser import browser, dashboard, why_no_browser
+from benchmarks.browser import browser, why_no_browser
+from benchmarks.browser import dashboard as served
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.views import trials
 from trimtuner.views.blocks import html_of
@@ -18,7 +19,7 @@ from trimtuner.views.document import script, section, style
 from trimtuner.views.every import VIEWS
 from views.showing import real_subject
 from waiting import PATIENCE_SECONDS
-from written_jobs import start, trimtuner, write_job
+from written_jobs import quick_program, start, trimtuner, write_job
 
 pytestmark = [
     pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser())),
@@ -49,9 +50,11 @@ engine: {{type: local}}
 search: {{method: random, seed: 1}}
 """
 
-EVIL_NAMES = [
+FLAGS = [
     "--host-resolver-rules=MAP *.example 127.0.0.1",  # as whoever owns a name may answer for it
-    "--disable-features=LocalNetworkAccessChecks",  # this browser's own guard; others have none
+    # This browser's own guard, which others do not have; and the processes that it keeps ready.
+    "--disable-features=LocalNetworkAccessChecks,SpareRendererForSitePerProcess",
+    "--renderer-process-limit=1",
 ]
 READ = """addresses => Promise.all(addresses.map(address => fetch(address, {credentials: "include"}).then(
     async answer => `${answer.status} ${await answer.text()}`, String)))"""
@@ -64,9 +67,13 @@ SEND = """([address, token]) => {
 }"""
 
 
+def dashboard(*words):
+    return served(*words, program=[quick_program()])
+
+
 @pytest.fixture(scope="module")
 def running():
-    with browser(*EVIL_NAMES) as found:
+    with browser(*FLAGS) as found:
         yield found
 
 
@@ -102,7 +109,7 @@ def until(page, claim):
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not page.evaluate(claim):
         assert time.monotonic() < deadline, f"in vain: {claim}"
-        page.wait_for_timeout(30)
+        page.wait_for_timeout(100)
 
 
 def opened(page, address):

@@ -16,7 +16,7 @@ import pytest
 
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.study.telling import status_text
-from written_jobs import quiet_environment, start, status, trimtuner, write_job
+from written_jobs import quick_program, quiet_environment, start_to_kill, status, trimtuner, write_job
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the local engine is for Linux")
 
@@ -61,7 +61,7 @@ def continuous(folder: Path, **changes: object) -> Path:
 
 def test_a_continuous_parameter_is_run_and_looked_at_in_a_terminal(tmp_path):
     path = continuous(tmp_path)
-    code, shown = in_terminal(sys.executable, "-m", "trimtuner", "run", str(path))
+    code, shown = in_terminal(quick_program(), "run", str(path))
     assert code == 0, shown
     assert "Traceback" not in shown
     assert "the display failed" not in shown
@@ -98,7 +98,7 @@ def test_lines_that_fail_are_told_once_and_the_run_goes_on(tmp_path):
 
 def test_where_no_run_is_at_work_no_end_is_forecast_and_what_nobody_watches_is_not_called_running(tmp_path):
     path = write_job(tmp_path, nap=600, trials=5, timeout="5s", method="random")
-    run = start("run", path)
+    run = start_to_kill("run", path)
     while not path.with_name("ran.txt").exists():
         assert run.poll() is None
         time.sleep(0.05)

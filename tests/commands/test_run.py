@@ -23,7 +23,7 @@ from trimtuner.problem.history import History
 from trimtuner.state import StudyState
 from trimtuner.tuning import tuner
 from waiting import PATIENCE_SECONDS, wait_until
-from written_jobs import quiet_environment, start, starts, status, trimtuner, write_job
+from written_jobs import quick_program, quiet_environment, start, start_to_kill, starts, status, trimtuner, write_job
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the local engine is for Linux")
 
@@ -64,7 +64,7 @@ def kill_and_resume(path: Path, kills: int, seed: int, longest: float = 1.6) -> 
     """Start ``run``, kill it at a random instant, so many times; then let one finish. How many kills hit a live run."""
     chance, hit, seen = random.Random(seed), 0, 0  # noqa: S311
     for _ in range(kills):
-        process = start("run", path)
+        process = start_to_kill("run", path)
         time.sleep(chance.uniform(0.0, longest))
         hit += process.poll() is None
         process.kill()
@@ -129,7 +129,7 @@ def test_eight_runs_with_random_kills_never_start_a_place_twice(tmp_path):
         tmp_path, trials=288, nap=0.05, method="random", values=[number / 1000 for number in range(144)], fractions=[1]
     )
     chance, kills = random.Random(0), 0  # noqa: S311
-    runs = [start("run", path) for _ in range(8)]
+    runs = [start_to_kill("run", path) for _ in range(8)]
     while not any(process.poll() == 0 for process in runs):
         time.sleep(chance.uniform(0.2, 1.5))
         victim = chance.randrange(8)
@@ -137,7 +137,7 @@ def test_eight_runs_with_random_kills_never_start_a_place_twice(tmp_path):
             runs[victim].kill()
             runs[victim].wait()
             kills += 1
-            runs[victim] = start("run", path)
+            runs[victim] = start_to_kill("run", path)
     assert all(process.wait(PATIENCE_SECONDS) == 0 for process in runs)
     trimtuner("run", path, "-q")
     assert Counter(starts(tmp_path)) == Counter(range(288))
@@ -146,14 +146,14 @@ def test_eight_runs_with_random_kills_never_start_a_place_twice(tmp_path):
 
 
 def test_trials_side_by_side_are_distinct_and_none_waits_for_a_slower_one(tmp_path):
-    path = write_job(tmp_path, trials=8, parallel=3, nap=0.3)
+    path = write_job(tmp_path, trials=8, parallel=3, nap=0.3, method="random")
     trimtuner("run", path, "-q")
     assert Counter(starts(tmp_path)) == Counter(range(8))
     assert_sound(path)
 
 
 def test_several_runs_of_one_job_share_it(tmp_path):
-    path = write_job(tmp_path, trials=12, nap=0.2)
+    path = write_job(tmp_path, trials=12, nap=0.2, method="random")
     together = [start("run", path) for _ in range(3)]
     assert [process.wait(PATIENCE_SECONDS) for process in together] == [0, 0, 0]
     assert Counter(starts(tmp_path)) == Counter(range(12))
@@ -177,7 +177,7 @@ def test_the_budget_is_a_cap_that_worst_cases_are_reserved_from(tmp_path):
 
 
 def test_failures_are_charged_and_not_asked_again(tmp_path):
-    path = write_job(tmp_path, trials=6, fail="2")
+    path = write_job(tmp_path, trials=6, fail="2", method="random")
     trimtuner("run", path, "-q")
     look = look_at(path)
     failed = [outcome for outcome in look.history.outcomes if outcome.failed is not None]
@@ -187,7 +187,7 @@ def test_failures_are_charged_and_not_asked_again(tmp_path):
 
 
 def test_a_second_run_of_a_finished_study_starts_nothing(tmp_path):
-    path = write_job(tmp_path, trials=3)
+    path = write_job(tmp_path, trials=3, method="random")
     trimtuner("run", path, "-q")
     trimtuner("run", path, "-q")
     assert sorted(starts(tmp_path)) == [0, 1, 2]
@@ -201,7 +201,7 @@ def interrupt(process: subprocess.Popen[bytes], heard: str) -> None:
 
 
 def test_interrupted_once_it_waits_for_the_running_trial(tmp_path):
-    path = write_job(tmp_path, trials=50, until="go", timeout="10min")
+    path = write_job(tmp_path, trials=50, until="go", timeout="10min", method="random")
     with start("run", path, stderr=subprocess.PIPE) as process:
         wait_until(lambda: starts(tmp_path))
         interrupt(process, "waiting for the running trials")
@@ -213,7 +213,7 @@ def test_interrupted_once_it_waits_for_the_running_trial(tmp_path):
 
 
 def test_interrupted_twice_it_leaves_and_the_next_run_adopts_the_trial(tmp_path):
-    path = write_job(tmp_path, trials=2, until="go", timeout="10min")
+    path = write_job(tmp_path, trials=2, until="go", timeout="10min", method="random")
     with start("run", path, stderr=subprocess.PIPE) as process:
         wait_until(lambda: starts(tmp_path))
         interrupt(process, "waiting for the running trials")
@@ -227,7 +227,7 @@ def test_interrupted_twice_it_leaves_and_the_next_run_adopts_the_trial(tmp_path)
 
 
 def test_stop_asks_a_run_to_end_and_now_ends_its_trials(tmp_path):
-    path, began = write_job(tmp_path, trials=50, until="never", timeout="10min"), time.monotonic()
+    path, began = write_job(tmp_path, trials=50, until="never", timeout="10min", method="random"), time.monotonic()
     process = start("run", path)
     wait_until(lambda: starts(tmp_path))
     assert "ended trials 0" in trimtuner("stop", path, "--now").stdout
@@ -239,7 +239,7 @@ def test_stop_asks_a_run_to_end_and_now_ends_its_trials(tmp_path):
 
 
 def test_a_run_whose_record_is_deleted_stops_and_a_rebuilt_one_goes_on_with_what_was_spent(tmp_path):
-    path = write_job(tmp_path, trials=3, until="go", timeout="10min")
+    path = write_job(tmp_path, trials=3, until="go", timeout="10min", method="random")
     with start("run", path, stderr=subprocess.PIPE) as process:
         wait_until(lambda: starts(tmp_path))
         wait_until(lambda: (tmp_path / "quick.db.ledger").read_text().count('"started"'))
@@ -264,7 +264,7 @@ def test_a_run_whose_record_is_deleted_stops_and_a_rebuilt_one_goes_on_with_what
 
 
 def test_a_run_whose_record_is_put_back_goes_on(tmp_path):
-    path = write_job(tmp_path, trials=2, until="go", timeout="10min")
+    path = write_job(tmp_path, trials=2, until="go", timeout="10min", method="random")
     record, away = tmp_path / "quick.db", tmp_path / "away.db"
     process = start("run", path)
     wait_until(lambda: starts(tmp_path))
@@ -294,7 +294,7 @@ def test_what_was_measured_elsewhere_is_not_bought_again(tmp_path):
 
 
 def test_another_problem_under_the_same_name_is_refused_and_said(tmp_path):
-    path = write_job(tmp_path, trials=2)
+    path = write_job(tmp_path, trials=2, method="random")
     trimtuner("run", path, "-q")
     text = path.read_text()
     path.write_text(text.replace("0.8, 1]", "0.8]"))
@@ -423,7 +423,7 @@ def test_the_ways_on_from_another_problem_work_as_they_are_written(command, tmp_
     assert refused.stderr in command("validate", path, check=False).stdout.replace("error: ", "trimtuner: ")
     lines = [line.strip() for line in refused.stderr.splitlines() if line.startswith("    ")]
     copy, run, export, take_in, learn = lines
-    shell = f'trimtuner() {{ {sys.executable} -m trimtuner "$@"; }}; set -e; {copy}; {export}; {take_in}; {run} -q'
+    shell = f'trimtuner() {{ {quick_program()} "$@"; }}; set -e; {copy}; {export}; {take_in}; {run} -q'
     done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True, env=quiet_environment())
     assert "3 measurements added" in done.stdout, done.stderr
     new = tmp_path / "job-2.yaml"

@@ -14,7 +14,7 @@ from postgres_server import PASSWORD, PostgresServer
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.state import StudyState
 from waiting import PATIENCE_SECONDS, wait_until
-from written_jobs import start, starts, status, trimtuner, write_job
+from written_jobs import start, start_to_kill, starts, status, trimtuner, write_job
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the local engine is for Linux")
 
@@ -28,7 +28,7 @@ def server(postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> 
 
 def write_shared_job(folder: Path, server: PostgresServer, database: str, **changes: object) -> Path:
     folder.mkdir(exist_ok=True)
-    path = write_job(folder, **changes)
+    path = write_job(folder, **{"method": "random", **changes})
     path.write_text(f"{path.read_text()}storage: {server.address(database, password=None)}\n")
     return path
 
@@ -109,7 +109,7 @@ def test_runs_in_folders_of_their_own_share_the_study_and_neither_starts_what_th
 
 def test_the_trial_of_a_run_that_was_killed_is_adopted_by_another_that_is_at_work(tmp_path, server):
     path = write_shared_job(tmp_path / "job", server, server.new_database(), trials=3, until="go", timeout="10min")
-    first, second = start("run", path), start("run", path)
+    first, second = start_to_kill("run", path), start("run", path)
     wait_until(lambda: len(starts(path.parent)) == 2)  # one of each
     first.kill()
     first.wait()
@@ -127,7 +127,7 @@ def test_a_trial_that_runs_for_another_folder_is_watched_there_and_not_started_a
         write_shared_job(tmp_path / name, server, database, trials=2, until=tmp_path / "go", timeout="10min")
         for name in ("one", "other")
     ]
-    killed = start("run", paths[0])
+    killed = start_to_kill("run", paths[0])
     wait_until(lambda: starts(paths[0].parent))
     killed.kill()
     killed.wait()
@@ -159,7 +159,7 @@ def test_an_attempt_that_is_nowhere_to_be_found_is_charged_and_tried_again(tmp_p
         write_shared_job(tmp_path / name, server, database, trials=2, until=tmp_path / "go")
         for name in ("one", "other")
     ]
-    killed = start("run", paths[0])
+    killed = start_to_kill("run", paths[0])
     wait_until(lambda: starts(paths[0].parent))
     killed.kill()
     killed.wait()

@@ -81,6 +81,14 @@ def test_what_was_exported_is_imported_to_the_last_digit(tmp_path, form, study):
         assert {name: type(value) for name, value in told.items()} == {name: type(v) for name, v in before.items()}
 
 
+def test_a_whole_number_that_no_float_is_keeps_its_last_digit_in_a_tuple_too(tmp_path):
+    space = tt.Space({"sizes": tt.Choice([(2**53 + 1, 16), (2**53, 16)])})
+    problem = Problem.of(space, "accuracy", None, (), None, None)
+    (tmp_path / "all.csv").write_text(f'sizes,accuracy,time\n"[{2**53 + 1}, 16]",0.5,1\n"[{2**53}, 16.0]",0.5,1\n')
+    found = read_measurements(tmp_path / "all.csv", problem)
+    assert [one.configuration["sizes"] for one in found] == [(2**53 + 1, 16), (2**53, 16)]
+
+
 TEXTS = st.text("'=+-@;\t\r\n ,\"1a＝", max_size=8) | st.text(max_size=8)  # noqa: RUF001  (as wide as a letter there)
 
 

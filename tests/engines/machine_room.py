@@ -17,13 +17,14 @@ import time
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import asyncssh
-from moto.core.types import Base64EncodedString
-from moto.ec2.models import ec2_backends
-from moto.ec2.models.instances import Instance, StateReason
 
 from trimtuner.engines.supervising import fence, processes
+
+if TYPE_CHECKING:
+    from moto.ec2.models.instances import Instance
 
 ACCOUNT = "123456789012"
 OUR_PYTHON = Path(os.path.realpath("/proc/self/exe"))
@@ -71,10 +72,14 @@ class MachineRoom:
                     self.call(machine.power_off())
 
     def instances(self) -> list[Instance]:
+        from moto.ec2.models import ec2_backends  # a second, which whoever only collects need not wait for
+
         return list(ec2_backends[ACCOUNT][self._region].all_instances())
 
     def end(self, instance: Instance, code: str) -> None:
         """As AWS, or the machine itself, ends an instance."""
+        from moto.ec2.models.instances import StateReason
+
         instance.terminate()
         instance.state_reason = StateReason(code, code)
         self.sync()
@@ -133,6 +138,8 @@ class Machine:
 
     @property
     def user_data(self) -> dict:
+        from moto.core.types import Base64EncodedString
+
         data = self.instance.user_data
         text = (data if isinstance(data, Base64EncodedString) else Base64EncodedString(data)).decode()
         return json.loads(text.partition("\n")[2])

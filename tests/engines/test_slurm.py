@@ -190,6 +190,7 @@ def test_while_the_controller_is_down_it_is_trouble_and_afterwards_nothing_is_lo
     handle = bench.start(bench.launch("report_when_told", "2"))
     (bench.path / "notes").write_text("go\n")
     wait_until(lambda: len(bench.engine.poll(handle).reports) == 1)
+    slurm_cluster.wait_until_saved()
     slurm_cluster.kill("slurmctld")
     wait_until(lambda: is_in_trouble(bench, handle))
     (bench.path / "notes").write_text("go\non\n")

@@ -93,7 +93,7 @@ def _is_idle(parameter: Parameter, config: Configuration) -> bool:
 def _listed_as_json(text: str, choice: Choice) -> tuple[Value] | None:
     """The tuple, or None, that is offered and written so."""
     try:
-        value = json.loads(text, parse_int=float)  # as they are told apart: 16 is 16.0
+        value = json.loads(text)
         listed = tuple(value) if isinstance(value, list) else value
         position = choice.position(plain_value(listed))
     except (ValueError, RecursionError, InputError):
