@@ -7,9 +7,12 @@ import re
 import socket
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
+import trimtuner as tt
+from postgres_server import PASSWORD
 from written_jobs import trimtuner, write_job
 
 httpx = pytest.importorskip("httpx")
@@ -344,6 +347,24 @@ def test_a_record_lists_all_its_studies_without_their_job_files(job):
             assert words in html
         assert "/study/0" not in html
         assert ask(app, "/study/0").status_code == 404
+
+
+def test_a_server_lists_the_studies_of_its_database_and_those_that_are_begun_later(postgres_address):
+    def begin(name):
+        space = tt.Space({"x": tt.Choice([1, 2, 3])})
+        study = tt.Study(space, maximize="score", method="random", storage=postgres_address, name=name)
+        study.tell(study.ask(), score=0.5, time=1.0)
+
+    begin("first")
+    with serving(records=[RecordWatched(postgres_address)]) as dashboard:
+        app = dashboard.app()
+        assert "first" in ask(app, "/").text
+        begin("second")
+        html = ask(app, "/studies").text
+        against = ask(app, "/against?study=0&study=1").text
+    assert html.count("score 0.5") == 2
+    assert quote(PASSWORD, safe="") not in html
+    assert {"first", "second"} <= set(re.findall(r"<th scope='col'>(\w+)</th>", against))
 
 
 def test_an_address_of_a_database_and_the_file_of_one_are_records_and_a_job_file_is_none(job, tmp_path):

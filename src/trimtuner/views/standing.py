@@ -37,8 +37,8 @@ class Standing:
 
     @property
     def best_words(self) -> str:
-        """The goal of the best, in its unit."""
-        return "-" if self.best is None else metric(self.goal, self.best.metrics[self.goal])
+        """The goal of the best, in its unit; a dash where there is none."""
+        return "-" if self.best is None else f"{self.goal} {metric(self.goal, self.best.metrics[self.goal])}"
 
     @property
     def config(self) -> Mapping[str, Value]:
@@ -98,7 +98,7 @@ def against(studies: Sequence[Standing]) -> list[Block]:
     """Studies against each other: how each stands, what their best configurations are, and what money bought."""
     lines = [
         ["state", *(one.state for one in studies)],
-        ["best measured within the limits", *(f"{one.goal} {one.best_words}" for one in studies)],
+        ["best measured within the limits", *(one.best_words for one in studies)],
         ["limits", *(one.limits for one in studies)],
         ["spent", *(usd(one.money.spent) if one.counts_money else "not counted" for one in studies)],
         ["budget", *("none" if one.money.budget is None else usd(one.money.budget) for one in studies)],

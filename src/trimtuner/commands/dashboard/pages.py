@@ -160,4 +160,4 @@ def _cells(now: Standing) -> list[str]:
     spent = f"{usd(money.spent)}{budget}" if now.counts_money else "not counted"
     ended = f"{now.ended:,} ({now.failed:,} failed)" if now.failed else f"{now.ended:,}"
     sign = "-" if now.last_sign is None else f"{seconds(max(time.time() - now.last_sign, 0.0))} ago"
-    return [now.state, f"{now.goal} {now.best_words}", now.limits, spent, ended, str(now.running), sign]
+    return [now.state, now.best_words, now.limits, spent, ended, str(now.running), sign]
