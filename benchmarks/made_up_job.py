@@ -116,7 +116,8 @@ def fill_record(path: Path, trials: int, seed: int = 0) -> None:
     with _one_transaction(record):
         for number, place in enumerate(generator.permutation(len(places))[:trials].tolist()):
             position, fraction = places[place]
-            trial = Trial(number, pool.configuration(position), fraction, (), "model")
+            recommended = None if number < 20 else (pool.configuration(places[0][0]), 1.0)
+            trial = Trial(number, pool.configuration(position), fraction, (), "model", recommended)
             assert record.claim(trial, 0.001, "filled")
             _end(record, trial, float(generator.random()))
 

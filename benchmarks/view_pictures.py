@@ -28,7 +28,7 @@ _PHONE, _DESK, _PAPER = {"width": 390, "height": 844}, {"width": 1440, "height":
 def main() -> None:
     """Run studies of a made-up job, and take their pictures."""
     with tempfile.TemporaryDirectory() as folder, browser() as running:
-        paths = [_ran(Path(folder), "speech", "trimtuner"), _ran(Path(folder), "speech-at-random", "random")]
+        paths = [_ran(Path(folder), "speech", "trimtuner"), _ran(Path(folder), "speech-by-eic", "eic")]
         with dashboard(paths[0]) as address:
             _keep(_first(_opened(running, address, "light", _DESK)), "page-first.png")
             _keep(_columns(_whole(_picked(_opened(running, address, "light", _DESK))), 2), "page-light.png")
@@ -94,6 +94,8 @@ def _first(page: Page) -> Image.Image:
 
 
 def _whole(page: Page) -> Image.Image:
+    page.mouse.move(1, 1)
+    page.evaluate("window.scrollTo(0, 0)")  # else what stays in sight is in the midst of the picture
     page.wait_for_timeout(300)
     return _taken(page, page.screenshot(full_page=True))
 

@@ -21,6 +21,8 @@ from trimtuner.tuning.pareto import Front, front_of
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recommendation import Recommendation, recommendation_from
 
+ASKED_TO_STOP = "it was asked to stop"  # why a run ended that was told to
+
 CommandOf: TypeAlias = Callable[[Mapping[str, Value], float], tuple[str, ...]]
 LogOf: TypeAlias = Callable[[int, int], Path]  # trial, attempt
 ReportsOf: TypeAlias = Callable[
@@ -86,6 +88,7 @@ class StudyState:
     modelled_at_most: int | None = None  # measurements; beyond, nobody would wait for the model
     runs: int | None = None  # processes that run it now; None where nobody keeps count, as in memory
     unwatched: frozenset[int] = frozenset()  # trials under way whose run is gone
+    why_over: str = ""  # as the last run said it, if it ended by itself and nothing was asked since
     waiting: Mapping[int, str] = field(default_factory=dict)  # trials that have not begun, and what each waits for
     notes: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  # what else is to be known of trials
 

@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,7 +13,11 @@ import pytest
 from benchmarks.browser import browser, why_no_browser
 from benchmarks.browser import dashboard as served
 from trimtuner.jobs.studies import JobStudy
+from trimtuner.views import trials
+from trimtuner.views.blocks import html_of
+from trimtuner.views.document import script, section, style
 from trimtuner.views.every import VIEWS
+from views.showing import real_subject
 from waiting import PATIENCE_SECONDS
 from written_jobs import quick_program, start, trimtuner, write_job
 
@@ -499,6 +504,51 @@ def test_failures_are_forgotten_by_a_button_once_that_is_confirmed(page, tmp_pat
         page.locator("dialog button", has_text="Yes").click()
         form.locator("[role=status]", has_text="forgotten: 1 failure").wait_for()
         page.locator("#trials tr[data-trial='1']", has_text="forgotten (exit)").wait_for()
+
+
+def test_one_failure_is_forgotten_and_a_picked_configuration_is_tested_next_once_that_is_confirmed(page, tmp_path):
+    path = write_job(tmp_path, trials=3, fail="1", method="random", nap=0)
+    trimtuner("run", path, "-q")
+    with dashboard(path, "--allow-changes") as address:
+        opened(page, address)
+        page.locator("#trials tr[data-trial='1']").click()
+        page.locator("tr.detail button", has_text="Forget this failure").click()
+        page.locator("dialog button", has_text="Yes").click()
+        page.locator("#trials tr[data-trial='1']", has_text="forgotten (exit)").wait_for()
+        page.locator("#trials tr[data-trial='0'] [data-pick]").click()
+        for answer, said in (("No", ""), ("On 50 %", "enqueued: a run asks it before anything else")):
+            page.locator("#tray button", has_text="Test it next").click()
+            page.locator("dialog button", has_text=answer).click()
+            page.locator("#tray > [role=status]", has_text=said).wait_for(state="attached")
+    history = JobStudy.at(path).record.history()
+    assert history.queued == ((dict(history.outcomes[0].trial.config), 0.5),)
+
+
+def test_of_thousands_of_rows_only_those_in_sight_are_laid_out_and_all_can_be_reached(page, tmp_path):
+    subject = real_subject()
+    found = [subject.history.outcomes[0]] * 1000
+    many = tuple(replace(one, trial=replace(one.trial, number=number)) for number, one in enumerate(found))
+    long = replace(subject, history=replace(subject.history, outcomes=many, pending=()))
+    written = tmp_path / "trials.html"
+    table = section(trials.VIEW, html_of(trials.VIEW.shown_in_report(long)))
+    written.write_text(f"<style>{style()}</style><main>{table}</main><script type='module'>{script()}</script>")
+    page.goto(written.as_uri())
+    shown = page.locator("#trials tr[data-trial]:visible")
+    until(page, "document.querySelector('tbody.below')")
+    assert 0 < shown.count() < 200
+    whole = page.evaluate("document.querySelector('.scroll.rows').scrollHeight")
+    page.locator("#trials tr[data-trial='999'] td").nth(1).click()
+    page.evaluate("document.querySelector('.scroll.rows').scrollTop = 1e6")
+    page.locator("#trials tr[data-trial='0']").wait_for()
+    assert shown.count() < 200
+    page.evaluate("document.querySelector('.scroll.rows').scrollTop = 0")
+    page.locator("#trials tr[data-trial='999'] + tr.detail").wait_for()  # still open
+    page.locator("#trials tr[data-trial='999'] td").nth(1).click()
+    assert page.evaluate("document.querySelector('.scroll.rows').scrollHeight") == pytest.approx(whole, rel=0.02)
+    page.locator("#trials th button", has_text="trial").click()
+    assert numbers(page)[:3] == [0, 1, 2]
+    page.fill("[data-filter]", "no such words")
+    page.locator("[data-count]", has_text="0 of 1000 trials").wait_for()
 
 
 def test_studies_are_put_against_each_other(page, job, tmp_path):

@@ -7,9 +7,12 @@ import re
 import socket
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
+import trimtuner as tt
+from postgres_server import PASSWORD
 from written_jobs import trimtuner, write_job
 
 httpx = pytest.importorskip("httpx")
@@ -18,11 +21,14 @@ pytest.importorskip("starlette", reason="starlette is not installed; install tri
 from benchmarks.browser import dashboard as running_dashboard  # noqa: E402
 from trimtuner.commands.dashboard.access import own_hosts  # noqa: E402
 from trimtuner.commands.dashboard.app import Dashboard  # noqa: E402
-from trimtuner.commands.dashboard.command import job_files  # noqa: E402
+from trimtuner.commands.dashboard.command import is_record, job_files  # noqa: E402
+from trimtuner.commands.dashboard.recorded import RecordWatched  # noqa: E402
 from trimtuner.errors import InputError  # noqa: E402
 from trimtuner.jobs.studies import JobStudy  # noqa: E402
 from trimtuner.records import RecordError  # noqa: E402
+from trimtuner.views.blocks import READING  # noqa: E402
 from trimtuner.views.every import VIEWS  # noqa: E402
+from trimtuner.views.marking import key_of  # noqa: E402
 from waiting import wait_until  # noqa: E402
 
 TOKEN = "a-token-that-nobody-guesses"  # noqa: S105
@@ -92,8 +98,8 @@ def test_every_view_is_answered_and_nothing_is_written(job):
         app = dashboard.app()
         state = state_when_all_is_drawn(app)
         assert list(state["views"]) == [view.name for view in VIEWS]
-        assert {state["views"][view.name] for view in VIEWS if view.effort == "facts"} == {f"{version_of(job)}, 0 runs"}
-        assert {state["views"][view.name] for view in VIEWS if view.effort != "facts"} == {str(version_of(job))}
+        assert {state["views"][view.name] for view in VIEWS if view.effort in READING} == {f"{version_of(job)}, 0 runs"}
+        assert {state["views"][view.name] for view in VIEWS if view.effort not in READING} == {str(version_of(job))}
         assert state["said"].startswith("no run at work")
         assert state["goal"] == "maximize accuracy with cost <= 1 USD; method random"
         for view in VIEWS:
@@ -331,6 +337,84 @@ def test_several_studies_are_listed_with_where_they_stand_one_that_has_not_begun
         assert set(state["views"].values()) == {None}
         assert 'href="/">all studies' in ask(app, "/study/1").text
     assert not list(tmp_path.glob("*.db*"))
+
+
+def test_a_record_lists_all_its_studies_without_their_job_files(job):
+    with serving(records=[RecordWatched(str(job.with_name("quick.db")))]) as dashboard:
+        app = dashboard.app()
+        html = ask(app, "/").text
+        for words in ("quick", "6 (1 failed)", "accuracy 0.", "kept", "of 5 USD", "over: "):
+            assert words in html
+        assert "/study/0" not in html
+        assert ask(app, "/study/0").status_code == 404
+
+
+def test_a_server_lists_the_studies_of_its_database_and_those_that_are_begun_later(postgres_address):
+    def begin(name):
+        space = tt.Space({"x": tt.Choice([1, 2, 3])})
+        study = tt.Study(space, maximize="score", method="random", storage=postgres_address, name=name)
+        study.tell(study.ask(), score=0.5, time=1.0)
+
+    begin("first")
+    with serving(records=[RecordWatched(postgres_address)]) as dashboard:
+        app = dashboard.app()
+        assert "first" in ask(app, "/").text
+        begin("second")
+        html = ask(app, "/studies").text
+        against = ask(app, "/against?study=0&study=1").text
+    assert html.count("score 0.5") == 2
+    assert quote(PASSWORD, safe="") not in html
+    assert {"first", "second"} <= set(re.findall(r"<th scope='col'>(\w+)</th>", against))
+
+
+def test_an_address_of_a_database_and_the_file_of_one_are_records_and_a_job_file_is_none(job, tmp_path):
+    assert is_record("postgresql://me@host/studies")
+    assert is_record(str(job.with_name("quick.db")))
+    assert not is_record(str(job))
+    assert not is_record(str(tmp_path))
+
+
+def test_one_failure_is_forgotten_by_the_form_of_its_trial(job):
+    (failed,) = [one.trial.number for one in JobStudy.at(job).state().history.outcomes if one.failed]
+    with serving(job) as dashboard:
+        app = dashboard.app_that_may_change()
+        token = re.search(r'name="form_token" value="([^"]+)"', ask(app, "/study/0").text)[1]
+        assert "Forget this failure" in ask(app, f"/study/0/trial/{failed}").text
+        assert "Forget this failure" not in ask(app, f"/study/0/trial/{failed + 1}").text
+
+        def forget(trial):
+            form = {"form_token": token, "trial": str(trial)}
+            return ask(app, "/study/0/forget", method="POST", data=form, headers={"Origin": LOCAL}).text
+
+        assert forget(failed + 1).startswith("forgotten: 0 failures")
+        assert forget(failed).startswith("forgotten: 1 failure;")
+    (outcome,) = [one for one in JobStudy.at(job).state().history.outcomes if one.failed]
+    assert outcome.is_forgotten
+
+
+def test_a_picked_configuration_is_enqueued_by_the_mark_that_stands_for_it(job):
+    trials = JobStudy.at(job).state().trials
+    pool = JobStudy.at(job).problem.space.pool()
+    every_one = [pool.configuration(position) for position in range(len(pool))]
+    new = next(one for one in every_one if all(one != dict(trial.config) for trial in trials))
+    with serving(job) as dashboard:
+        app = dashboard.app_that_may_change()
+        token = re.search(r'name="form_token" value="([^"]+)"', ask(app, "/study/0").text)[1]
+
+        def send(picked):
+            form = {"form_token": token, "picked": picked, "fraction": "0.5"}
+            return ask(app, "/study/0/enqueue", method="POST", data=form, headers={"Origin": LOCAL})
+
+        assert (send("no mark").status_code, "was not tested yet" in send("no mark").text) == (503, True)
+        assert send(key_of(new)).status_code == 200
+    assert JobStudy.at(job).record.history().queued[-1] == (new, 0.5)
+
+
+def test_who_opens_the_page_gets_its_first_screen_and_waits_for_nothing_else(job):
+    with serving(job) as dashboard:
+        html = ask(dashboard.app(), "/study/0").text
+    assert re.findall(r'<section id="(\w+)"[^>]*data-version', html) == [view.name for view in VIEWS if view.is_first]
+    assert "being read" not in html
 
 
 def test_one_study_is_shown_at_once(job):

@@ -22,7 +22,7 @@ from trimtuner.models.gaussian_process import GaussianProcess, ProcessPosterior
 from trimtuner.models.trees import BaggedTrees, TreesPosterior
 from trimtuner.study import explaining, telling
 from trimtuner.tuning import tuner
-from trimtuner.views.blocks import EFFORTS
+from trimtuner.views.blocks import EFFORTS, READING
 
 SEEN = Path("threads.txt")
 LIBRARIES = ThreadpoolController().select(user_api="blas").lib_controllers
@@ -70,7 +70,7 @@ def pages(of: JobStudy) -> None:
             time.sleep(0.05)
     finally:
         renderer.close()
-    assert {one.state for effort, one in shown.rendered.items() if effort != "facts"} == {
+    assert {one.state for effort, one in shown.rendered.items() if effort not in READING} == {
         str(shown.watched.record.version())
     }
 

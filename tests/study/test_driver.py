@@ -164,7 +164,7 @@ def test_the_next_run_forgets_what_failed_before_anything_was_measured_and_all_t
     assert two.study.spent == pytest.approx(spent + sum(one.cost for one in outcomes[5:]))
     (said,) = [one.text for one in two.happened if one.kind == "forgotten"]
     assert said == (
-        "5 trials that failed before anything was measured are forgotten; their cost of 0.0005 USD stays charged"
+        "5 trials that failed before anything was measured are forgotten; their cost of 0.05 cents stays charged"
     )
 
 

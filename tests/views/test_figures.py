@@ -3,6 +3,7 @@
 import re
 import struct
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import pytest
 
@@ -43,6 +44,14 @@ def test_a_picture_is_written_by_the_ending_of_its_name(subject, tmp_path):
     assert figure.save(tmp_path / "a.svg").read_text() == figure.svg
     with pytest.raises(tt.InputError, match=r"\.svg or \.png, not as '\.gif'"):
         figure.save(tmp_path / "a.gif")
+
+
+def test_a_png_has_letters_whatever_fonts_there_are(subject):
+    """To resvg sans-serif is Arial, which few machines but desktops have."""
+    pytest.importorskip("resvg_py")
+    (figure,) = figures(subject, "tradeoff")
+    silent = replace(figure, drawing=re.sub(r"<text.*?</text>", "", figure.drawing))
+    assert figure.png() != silent.png()
 
 
 def test_a_png_without_its_library_says_what_to_install(subject, monkeypatch):

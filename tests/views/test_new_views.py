@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 
 import trimtuner as tt
-from trimtuner.state import Limits
-from trimtuner.views import answer
+from trimtuner.problem.history import Measurement, Outcome, Trial
+from trimtuner.state import ASKED_TO_STOP, Limits
+from trimtuner.views import answer, now
 from trimtuner.views.effects import effects
 from trimtuner.views.now import running, troubles
 from trimtuner.views.parallel import DATA, parallel_axes, parallel_lines
+from trimtuner.views.spend import forecast_text, spend
 from trimtuner.views.standing import against, standing_of
 from trimtuner.views.timeline import Bar, lanes
 from trimtuner.views.within import ways
@@ -41,6 +43,39 @@ def test_that_no_run_is_at_work_is_said_unless_the_search_is_over(subject):
     assert any("No run is at work; 'trimtuner run job.yaml'" in words for words in troubles(resting))
     assert not any("No run" in words for words in troubles(replace(resting, limits=Limits(trials=5))))
     assert not any("No run" in words for words in troubles(replace(resting, runs=1)))
+
+
+def test_a_search_that_ended_by_itself_says_why_and_one_that_was_stopped_can_go_on(subject):
+    resting = replace(subject, runs=0, history=replace(subject.history, pending=()), job_file="job.yaml")
+    over = replace(resting, why_over="no trial is worth its price")
+    assert "No run" not in now.VIEW.html(over)
+    assert "The search is over: no trial is worth its price." in now.VIEW.html(over)
+    assert "the last one ended: no trial is worth its price" in forecast_text(spend(over))
+    stopped = replace(resting, why_over=ASKED_TO_STOP)
+    assert any("No run is at work: it was asked to stop; 'trimtuner run" in words for words in troubles(stopped))
+    assert "The search is over" not in now.VIEW.html(stopped)
+
+
+def test_each_limit_is_shown_with_its_margin_before_a_model_is_fitted(subject):
+    trial = next(one for one in reversed(subject.trials) if one.recommended is not None)
+    config, fraction = trial.recommended
+    limit = subject.problem.constraints[0]
+    measured = Measurement(
+        config, fraction, {**dict.fromkeys(subject.problem.metrics, 0.5), limit.metric: 0.75 * limit.limit}
+    )
+    outcome = Outcome(Trial(99, config, fraction), (measured,), None, 0.0, 1.0)
+    history = replace(subject.history, outcomes=(*subject.history.outcomes, outcome))
+    known = replace(subject, history=history, now=1.0, known=None, fit=None)
+    told = answer.VIEW.html_at_once(known)
+    assert limit.is_upper
+    assert "(25 %) to spare" in told
+    unknown = replace(
+        known,
+        history=replace(
+            history, outcomes=tuple(one for one in history.outcomes if dict(one.trial.config) != dict(config))
+        ),
+    )
+    assert "not measured of it on this much data" in answer.VIEW.html_at_once(unknown)
 
 
 def test_trials_that_fail_lately_are_trouble_and_pre_empted_ones_are_not():

@@ -12,8 +12,10 @@ from trimtuner.views.words import chance, changed, configuration, count_of, esti
     ("amount", "words"),
     [
         (0, "0 USD"),
-        (1e-8, "under 0.000001 USD"),
-        (0.0000143, "0.0000143 USD"),
+        (1e-8, "under 0.0001 cents"),
+        (0.00018, "0.018 cents"),
+        (0.0099, "0.99 cents"),
+        (0.01, "0.01 USD"),
         (0.25, "0.25 USD"),
         (9.876, "9.88 USD"),
         (1234.5, "1,234.50 USD"),
@@ -25,9 +27,9 @@ def test_money_has_as_many_digits_as_it_needs(amount, words):
 
 @given(st.floats(1e-6, 1e9))
 def test_money_is_right_to_half_a_percent_and_has_no_exponent(amount):
-    words = usd(amount).removesuffix(" USD")
+    words, unit = usd(amount).split(" ")
     assert "e" not in words
-    assert float(words.replace(",", "")) == pytest.approx(amount, rel=5e-3)
+    assert float(words.replace(",", "")) * {"USD": 1.0, "cents": 0.01}[unit] == pytest.approx(amount, rel=5e-3)
 
 
 @pytest.mark.parametrize(

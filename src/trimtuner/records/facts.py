@@ -32,6 +32,7 @@ BUDGET_CHANGED = "budget changed"
 GROWN = "grown"  # the space, with what was added; what was measured before is said in its words
 RESTATED = "restated"  # the definition: the same study, in the words of this version
 STOP_REQUESTED = "stop requested"
+OVER = "over"  # for a run, which says why it asks for nothing more
 
 
 @dataclass(frozen=True)

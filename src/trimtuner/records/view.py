@@ -21,11 +21,14 @@ from trimtuner.records.codec import (
 from trimtuner.records.database import Database, clock
 from trimtuner.records.errors import RecordError
 from trimtuner.records.facts import (
+    ADOPTED,
+    ASKED,
     ENQUEUED,
     FORGOTTEN,
     GROWN,
     LEARNS,
     NOTED,
+    OVER,
     RETRIED,
     STARTED,
     STOP_REQUESTED,
@@ -193,6 +196,13 @@ class StudyView:
         """
         query = select(EVENTS.c.sequence).where(EVENTS.c.study == self._study, EVENTS.c.sequence > since)
         return bool(self._read(query.where(EVENTS.c.kind == STOP_REQUESTED).limit(1)))
+
+    def why_over(self) -> str:
+        """Why the last run asked for nothing more; nothing where it did not say, or a trial was asked since."""
+        kinds = EVENTS.c.kind.in_((ASKED, ADOPTED, OVER))
+        query = select(EVENTS.c.kind, EVENTS.c.detail).where(EVENTS.c.study == self._study, kinds)
+        last = next(iter(self._read(query.order_by(EVENTS.c.sequence.desc()).limit(1))), None)
+        return str(decode_mapping(last.detail)["why"]) if last is not None and last.kind == OVER else ""
 
     def owners(self) -> list[Owner]:
         """Every process that registered, with its last sign of life."""

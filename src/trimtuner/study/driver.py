@@ -18,7 +18,8 @@ from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.history import PREEMPTED, Measurement, Trial
 from trimtuner.records import Event, NotOpen, OpenTrial, OverBudget, OverTime, Record, RecordGone
 from trimtuner.records.codec import decode_measurements, encode_measurements
-from trimtuner.records.facts import NOTED, REPEATED, RETRIED
+from trimtuner.records.facts import NOTED, OVER, REPEATED, RETRIED
+from trimtuner.state import ASKED_TO_STOP
 from trimtuner.study.judging import BAD_METRIC, SILENT, Verdict, judge, judge_going_on
 from trimtuner.study.loop import rounds
 from trimtuner.study.memory import Recorded
@@ -124,9 +125,15 @@ class Driver:
                     if self._watched and not ended:
                         time.sleep(_PAUSE_IN_TROUBLE if self._trouble else _PAUSE)
             except SearchOver as over:
-                return str(over)
+                return self._written_down(str(over))
             except RecordGone as gone:
                 raise RecordGone(f"{gone}. {self._end_unrecorded()}") from None
+
+    def _written_down(self, why: str) -> str:
+        """Why the search is over, in the record too, for whoever looks at it later."""
+        if self.record.why_over() != why:
+            self.record.log_event(OVER, {"why": why})
+        return why
 
     def collect(self) -> list[int]:
         """Tell the record of every trial that has ended; their numbers."""
@@ -159,7 +166,7 @@ class Driver:
     def next_trial(self) -> Trial | None:
         """The next to start, where a place is free and the engine well."""
         if self._is_stopping:
-            raise SearchOver("it was asked to stop")
+            raise SearchOver(ASKED_TO_STOP)
         if self._trouble or len(self._watched) >= self._parallel:
             return None
         if self._faults >= _TRIALS_TO_BLAME_IT and not self.study.history.measurements:

@@ -311,6 +311,7 @@ class Study:
             unwatched=frozenset(one.trial.number for one in record.open_trials() if one.owner not in alive),
             waiting=record.waiting(),
             notes=record.notes(),
+            why_over=record.why_over(),
             record=record,
         )
 

@@ -28,6 +28,7 @@ from trimtuner.views.words import (
     signs_for,
     usd,
     value_text,
+    why_over,
     words_instead,
 )
 
@@ -130,7 +131,9 @@ def _open_words(count: int, state: StudyState) -> str:
     """Such as ``2 running; 1 run at work`` or ``2 under way that no run watches; no run at work``."""
     lost = len(state.unwatched)
     parts = [f"{count - lost} running"] + ([f"{lost} under way that no run watches"] if lost else [])
-    return f"{', '.join(parts)}; {count_of(state.runs, 'run') if state.runs else 'no run'} at work"
+    at_work = f"{count_of(state.runs, 'run') if state.runs else 'no run'} at work"
+    why = f" (the last one ended: {why_over(state.why_over)})" if state.why_over and not state.runs else ""
+    return f"{', '.join(parts)}; {at_work}{why}"
 
 
 def signs() -> Signs:

@@ -192,7 +192,21 @@ def _known_already(subject: StudyState) -> list[Block]:
     measured = [f"{metric_words(m)} on {share(m.fraction)} of the data" for m in own[-2:]]
     told = f"Measured of it so far: {'; '.join(measured)}." if measured else "It was not measured itself yet."
     command = None if subject.command_of is None else shlex.join(subject.command_of(config, fraction))
-    return [f"Recommended {since}.", Facts(_config_facts(config, fraction)), *_command(command), told]
+    parts: list[Block] = [f"Recommended {since}.", Facts(_config_facts(config, fraction)), *_command(command), told]
+    return [*parts, _measured_limits(subject, next((m for m in reversed(own) if m.fraction == fraction), None))]
+
+
+def _measured_limits(subject: StudyState, measured: Measurement | None) -> Block:
+    """Each limit with its margin, as far as it was measured of what is recommended."""
+    meters = []
+    for one in subject.problem.constraints:
+        value = None if measured is None else measured.metrics.get(one.metric)
+        if value is None:
+            meters.append(Meter(one.text, 0.0, "not measured of it on this much data: what is expected follows"))
+        else:
+            words = f"{metric(one.metric, value)} measured, {_margin(one, value)}"
+            meters.append(Meter(one.text, 1.0, words, "good" if one.is_met(value) else "bad"))
+    return Meters(meters) if meters else "There are no limits."
 
 
 def _last_recommended(subject: StudyState) -> tuple[Mapping[str, Value], float, str] | None:

@@ -14,8 +14,10 @@ from typing import Literal, TypeAlias
 from trimtuner.state import StudyState
 from trimtuner.views.words import words_instead
 
-Effort: TypeAlias = Literal["facts", "model", "checks"]  # reads the record; fits a model; fits it again and again
-EFFORTS: tuple[Effort, ...] = ("facts", "model", "checks")
+# What the first screen needs of the record; the rest of what it tells; what fits a model; what fits it again and again.
+Effort: TypeAlias = Literal["glance", "facts", "model", "checks"]
+EFFORTS: tuple[Effort, ...] = ("glance", "facts", "model", "checks")
+READING: tuple[Effort, ...] = ("glance", "facts")  # without a model
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,11 @@ class View:
     is_drawn: bool = True  # whether it has pictures that can be had as files
     nothing: str = "There is nothing to draw yet."  # what is said where there is no block, or no picture
 
+    @property
+    def is_first(self) -> bool:
+        """Whether it belongs to the first screen, and has something to say at once."""
+        return self.effort == "glance" or self.at_once is not None
+
     def shown(self, subject: StudyState) -> Sequence[Block]:
         """The blocks, or why there are none."""
         return safely(self.blocks, subject) or [self.why_nothing(subject)]
@@ -155,7 +162,7 @@ class View:
 
     def why_nothing(self, subject: StudyState) -> str:
         """Why there is nothing to see: no model yet, where it takes one; else what the view itself says."""
-        return (None if self.effort == "facts" else subject.why_no_model) or self.nothing
+        return (None if self.effort in READING else subject.why_no_model) or self.nothing
 
 
 def safely(blocks: BlocksOf, subject: StudyState) -> Sequence[Block]:

@@ -14,6 +14,11 @@ from trimtuner.views.blocks import pictures_of
 from trimtuner.views.document import asset
 
 _PIXELS_PER_UNIT = 2.0
+# By their names: to resvg sans-serif is Arial, and where that is missing there would be no letters at all.
+_FAMILIES = (
+    "Arial, Helvetica, 'Liberation Sans', 'DejaVu Sans', 'Noto Sans', 'Open Sans', Roboto, Ubuntu, Cantarell, "
+    "'Segoe UI', sans-serif"
+)
 _VARIABLE = re.compile(r"var\((--[a-z0-9-]+)\)")
 
 
@@ -72,4 +77,4 @@ def _plain_style() -> str:
     """The page's style with its light colours written out: few programs but browsers know variables."""
     light = dict(re.findall(r"(--[a-z0-9-]+):\s*(#[0-9a-f]+)", asset("style.css").split("@media", 1)[0]))
     written = _VARIABLE.sub(lambda match: light.get(match[1], "#000000"), asset("chart.css"))
-    return written.replace("svg.chart ", "").replace("system-ui, ", "")
+    return written.replace("svg.chart ", "").replace("system-ui, Arial, sans-serif", _FAMILIES)

@@ -11,10 +11,10 @@ from statistics import median
 from trimtuner.problem.history import Outcome, Trial
 from trimtuner.problem.price_ages import age_warnings
 from trimtuner.records import Attempt
-from trimtuner.state import StudyState
+from trimtuner.state import ASKED_TO_STOP, StudyState
 from trimtuner.views.blocks import Block, Meter, Meters, View, Warned
 from trimtuner.views.timeline import RUNNING, state_of_open
-from trimtuner.views.words import count_of, machines, metric, seconds, share
+from trimtuner.views.words import count_of, machines, metric, seconds, share, why_over
 
 _RECENT = 10  # ended trials that tell whether they fail
 _MANY_FAILED = 0.3  # of them
@@ -48,8 +48,9 @@ def troubles(subject: StudyState) -> Iterator[str]:
     if subject.unwatched:
         told = f"The run of {count_of(len(subject.unwatched), 'trial')} is gone"
         yield f"{told}; 'trimtuner run {subject.job_file}' takes over, 'trimtuner reap' ends what is left behind."
-    if subject.runs == 0 and waiting == 0 and not _is_used_up(subject):
-        yield f"No run is at work; 'trimtuner run {subject.job_file}' goes on where it stopped."
+    if subject.runs == 0 and waiting == 0 and not is_over(subject):
+        why = f": {why_over(subject.why_over)}" if subject.why_over else ""
+        yield f"No run is at work{why}; 'trimtuner run {subject.job_file}' goes on where it stopped."
     lately = subject.history.made[-_RECENT:]
     failed = [one for one in lately if one.is_fault]
     if failed and len(failed) >= _MANY_FAILED * len(lately):
@@ -62,9 +63,19 @@ def troubles(subject: StudyState) -> Iterator[str]:
         yield f"The job file differs from its record: {difference}."
 
 
-def _is_used_up(subject: StudyState) -> bool:
+def is_over(subject: StudyState) -> bool:
+    """Whether the search ended by its budget or by its stop rule, so that another run would not go on."""
     most = subject.limits.trials
-    return most is not None and len(subject.history.counted) >= most
+    is_used_up = most is not None and len(subject.history.counted) >= most
+    return is_used_up or subject.why_over not in ("", ASKED_TO_STOP)
+
+
+def _over_words(subject: StudyState) -> str:
+    """Why it is over, in the words of its last run; one that says nothing has used up its trials."""
+    if subject.runs != 0 or subject.history.pending or not is_over(subject):
+        return ""
+    said = why_over(subject.why_over) if subject.why_over not in ("", ASKED_TO_STOP) else "its trials are used up"
+    return f"The search is over: {said}. With a larger budget, or another stop rule, 'trimtuner run' goes on."
 
 
 def _failing(failed: list[Outcome], count: int) -> str:
@@ -120,7 +131,7 @@ def _blocks(subject: StudyState) -> list[Block]:
     more = f"And {len(found) - _SHOWN} more." if len(found) > _SHOWN else ""
     idle = "No trial is running." if not found else ""
     fine = "Nothing is wrong." if not wrong else ""
-    return [*map(Warned, wrong), Meters(meters) if meters else "", more, idle, fine]
+    return [*map(Warned, wrong), _over_words(subject), Meters(meters) if meters else "", more, idle, fine]
 
 
-VIEW = View("now", "Now", "facts", _blocks, is_drawn=False)
+VIEW = View("now", "Now", "glance", _blocks, is_drawn=False)

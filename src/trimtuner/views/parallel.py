@@ -16,7 +16,7 @@ from trimtuner.views.drawing.chart import cut, drawn, unit_of
 from trimtuner.views.drawing.scales import kind_for, scale_for, tick_text
 from trimtuner.views.drawing.svg import element, path_of, text
 from trimtuner.views.marking import key_of, mark_of
-from trimtuner.views.trials import Row, rows
+from trimtuner.views.trials import Row, rows_of
 from trimtuner.views.words import cell, metric, share, value_text
 
 DATA = "share of the data"
@@ -49,7 +49,7 @@ class ParallelLine:
 def parallel_lines(subject: StudyState) -> tuple[ParallelLine, ...]:
     """The last trials that ended; ranked by the goal among those on as much of the data."""
     goal = subject.problem.goal
-    ended = [row for row in rows(subject) if row.cost is not None][-_SHOWN:]
+    ended = rows_of(subject, [one for one in subject.trials if one not in subject.history.pending][-_SHOWN:])
     worth = {row.trial: goal.sign * row.metrics[goal.metric] for row in ended if goal.metric in row.metrics}
     return tuple(ParallelLine(row, _values(subject, row), _rank(row, ended, worth)) for row in ended)
 

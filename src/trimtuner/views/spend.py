@@ -10,7 +10,7 @@ from trimtuner.views.blocks import Block, Drawn, Facts, Picture, TextTable, View
 from trimtuner.views.drawing.chart import RIGHT, Chart, across, drawn, time_unit, up
 from trimtuner.views.drawing.marks import Mark
 from trimtuner.views.drawing.svg import text
-from trimtuner.views.words import BLOCKS, Signs, cell, seconds, usd
+from trimtuner.views.words import BLOCKS, Signs, cell, seconds, usd, why_over
 
 _RECENT = 10  # ended trials that tell the pace
 _STEPS_DRAWN = 600
@@ -42,6 +42,7 @@ class Spend:
     counts_money: bool = True
     seconds: float = 0.0  # that all ended trials took
     is_at_rest: bool = False  # no run is at work, so that nothing goes on at any pace
+    why_over: str = ""  # as the last run said it
 
     @property
     def end(self) -> tuple[float, float] | None:
@@ -67,6 +68,7 @@ def spend(subject: StudyState) -> Spend:
         counts_money=subject.counts_money,
         seconds=sum(outcome.time or 0.0 for outcome in subject.history.made),
         is_at_rest=subject.runs == 0,
+        why_over=subject.why_over,
     )
 
 
@@ -76,6 +78,8 @@ def forecast_text(view: Spend) -> str:
     if found is not None and found.trials_left < 1:
         still = f"; {view.running} still running" if view.running and not view.is_at_rest else ""
         return f"The search has used up its {found.by}{still}."
+    if view.is_at_rest and view.why_over:
+        return f"No run is at work; the last one ended: {why_over(view.why_over)}."
     if view.is_at_rest:
         return "No run is at work; 'trimtuner run' goes on where it stopped."
     if found is None:
@@ -153,12 +157,20 @@ def _seconds_between_ends(subject: StudyState) -> float | None:
 def _blocks(subject: StudyState) -> list[Block]:
     view = spend(subject)
     has_steps = view.money.spent > 0 and len(view.steps) > 1
-    bar = Picture(_bar(view), _PARTS, name=None if has_steps else "spend", is_shown=view.counts_money)
+    name = None if has_steps else "spend"
+    bar = Picture(_bar(view), _PARTS, name=name, table=_parts(view), is_shown=view.counts_money)
     money = Drawn([Facts(_facts(view)), bar], [money_bar(view)])
     told = "Each step is a trial that ended and was charged"
     told = f"{told}; the dashed line goes on at the present pace." if view.end is not None else f"{told}."
     over_time = [Picture(_over_time(view), (), told, "spend", _table(view))] if has_steps else []
     return [money, forecast_text(view), *over_time]
+
+
+def _parts(view: Spend) -> TextTable:
+    """The parts of the bar, in numbers."""
+    money = view.money
+    named = {"spent": money.spent, "reserved": money.reserved, "left": money.left, "budget": money.budget}
+    return TextTable(["part", "USD"], [[name, cell(one)] for name, one in named.items() if one is not None], "data")
 
 
 def _table(view: Spend) -> TextTable:
@@ -225,4 +237,4 @@ def _over_time(view: Spend) -> str:
     return chart.svg()
 
 
-VIEW = View("spend", "Spend", "facts", _blocks, in_notebook=_in_notebook)
+VIEW = View("spend", "Spend", "glance", _blocks, in_notebook=_in_notebook)

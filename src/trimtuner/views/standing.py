@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement
-from trimtuner.state import Money, StudyState
+from trimtuner.state import ASKED_TO_STOP, Money, StudyState
 from trimtuner.views.blocks import Block, Picture, TextTable
 from trimtuner.views.drawing.chart import Chart, across, unit_of, up
 from trimtuner.views.marking import mark_of
-from trimtuner.views.now import troubles
-from trimtuner.views.words import count_of, metric, usd, value_text
+from trimtuner.views.now import is_over, troubles
+from trimtuner.views.words import count_of, metric, usd, value_text, why_over
 
 MOST_AGAINST = 6  # studies beside each other, each with a colour of its own
 
@@ -37,8 +37,8 @@ class Standing:
 
     @property
     def best_words(self) -> str:
-        """The goal of the best, in its unit."""
-        return "-" if self.best is None else metric(self.goal, self.best.metrics[self.goal])
+        """The goal of the best, in its unit; a dash where there is none."""
+        return "-" if self.best is None else f"{self.goal} {metric(self.goal, self.best.metrics[self.goal])}"
 
     @property
     def config(self) -> Mapping[str, Value]:
@@ -51,8 +51,7 @@ def standing_of(subject: StudyState) -> Standing:
     outcomes, problem = subject.history.outcomes, subject.problem
     found, curve = _best_measured(subject)
     times = [at for one in subject.attempts for at in (one.asked_at, one.started_at, one.ended_at) if at is not None]
-    over = subject.limits.trials is not None and len(subject.history.counted) >= subject.limits.trials
-    state = f"{count_of(subject.runs or 0, 'run')} at work" if subject.runs else "over" if over else "at rest"
+    state = f"{count_of(subject.runs or 0, 'run')} at work" if subject.runs else _at_rest(subject)
     kept = "kept" if found is not None else "nothing measured keeps them yet"
     return Standing(
         name=subject.name,
@@ -69,6 +68,13 @@ def standing_of(subject: StudyState) -> Standing:
         last_sign=max(times, default=None),
         curve=curve,
     )
+
+
+def _at_rest(subject: StudyState) -> str:
+    """Why no run is at work, as far as a word tells."""
+    if not is_over(subject):
+        return "at rest"
+    return f"over: {why_over(subject.why_over)}" if subject.why_over not in ("", ASKED_TO_STOP) else "over"
 
 
 def _best_measured(subject: StudyState) -> tuple[Measurement | None, tuple[tuple[float, float], ...]]:
@@ -92,7 +98,7 @@ def against(studies: Sequence[Standing]) -> list[Block]:
     """Studies against each other: how each stands, what their best configurations are, and what money bought."""
     lines = [
         ["state", *(one.state for one in studies)],
-        ["best measured within the limits", *(f"{one.goal} {one.best_words}" for one in studies)],
+        ["best measured within the limits", *(one.best_words for one in studies)],
         ["limits", *(one.limits for one in studies)],
         ["spent", *(usd(one.money.spent) if one.counts_money else "not counted" for one in studies)],
         ["budget", *("none" if one.money.budget is None else usd(one.money.budget) for one in studies)],

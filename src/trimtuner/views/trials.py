@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from html import escape
+from itertools import islice
 from pathlib import Path
 
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement, Outcome, Trial
 from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.records import Attempt
-from trimtuner.state import StudyState
+from trimtuner.state import LogOf, StudyState
 from trimtuner.views.blocks import Block, Drawn, Html, TextTable, View, html_of
 from trimtuner.views.marking import key_of
 from trimtuner.views.timeline import DONE, state_of_open
 from trimtuner.views.words import count_of, metric, number, seconds, share, usd, value_text
 
-ROWS_AT_FIRST = 200  # on the page, where the others come when they are asked for
+ROWS_AT_FIRST = 100  # on the page, where the others come when they are asked for
 _ROWS_IN_REPORT = 1_000
 _ROWS_IN_WORDS = 20
 
@@ -47,7 +48,7 @@ class Row:
     metrics: Mapping[str, float]
     snapshots: tuple[tuple[float, Mapping[str, float]], ...]
     attempts: int
-    log: Path | None
+    log_of: LogOf | None = field(repr=False, compare=False)  # where its output is kept, if anywhere
     notes: tuple[str, ...] = ()  # what else is to be known of it
     breaks: tuple[str, ...] = ()  # the limited metrics that it measured beyond their limits, where these are meant
 
@@ -56,12 +57,22 @@ class Row:
         """Which trial it is, as ``ask`` numbers them."""
         return self.trial
 
+    @property
+    def log(self) -> Path | None:
+        """The file with what its last attempt printed."""
+        return None if self.log_of is None else self.log_of(self.trial, self.attempts)
+
 
 def rows(subject: StudyState) -> tuple[Row, ...]:
     """Every trial, in the order of their numbers."""
+    return rows_of(subject, subject.trials)
+
+
+def rows_of(subject: StudyState, trials: Iterable[Trial]) -> tuple[Row, ...]:
+    """Some trials, in their order."""
     outcomes = {outcome.trial.number: outcome for outcome in subject.history.outcomes}
     last = {one.trial: one for one in subject.attempts}
-    return tuple(_row(subject, trial, outcomes.get(trial.number), last.get(trial.number)) for trial in subject.trials)
+    return tuple(_row(subject, trial, outcomes.get(trial.number), last.get(trial.number)) for trial in trials)
 
 
 def flat_rows(shown: Iterable[Row]) -> list[dict[str, Value]]:
@@ -111,7 +122,7 @@ def _row(subject: StudyState, trial: Trial, outcome: Outcome | None, last: Attem
         metrics={} if final is None else dict(final.metrics),
         snapshots=on_the_way,
         attempts=1 if last is None else last.attempt,
-        log=None if last is None or subject.log_of is None else subject.log_of(trial.number, last.attempt),
+        log_of=None if last is None else subject.log_of,
         notes=subject.notes.get(trial.number, ()),
         breaks=() if outcome is None else broken_limits(subject.problem, outcome),
     )
@@ -161,20 +172,30 @@ def _state_words(row: Row) -> str:
     return f"{row.state}, breaks {' and '.join(row.breaks)}" if row.breaks else row.state
 
 
-def newest_first(subject: StudyState) -> tuple[Row, ...]:
-    """Every trial, the last one first."""
-    return tuple(reversed(rows(subject)))
+def newest_first(subject: StudyState, most: int, below: int | None = None) -> tuple[Row, ...]:
+    """So many trials at most, the last one first, of those below a number where one is given."""
+    found = (trial for trial in reversed(subject.trials) if below is None or trial.number < below)
+    return rows_of(subject, islice(found, most))
 
 
-def table_rows(subject: StudyState, shown: Iterable[Row], content_of: Callable[[Row], str] = lambda _: "") -> str:
+def table_rows(subject: StudyState, shown: Iterable[Row]) -> str:
+    """Rows as HTML, one for each trial."""
+    names = _parameters(subject)
+    return "".join(_table_row(subject, row, names) for row in shown)
+
+
+def _rows_with_details(subject: StudyState, shown: Iterable[Row]) -> str:
     """Rows as HTML, each with a hidden one behind it for what it opens to."""
     span, names = len(_heads(subject)), _parameters(subject)
     return "".join(
-        f"<tr data-trial='{row.trial}' data-c='{key_of(row.config)}' data-t='{row.trial}' tabindex='0' "
-        f"aria-expanded='false'>{_row_cells(_cells(subject, row, names))}</tr>"
-        f"<tr class='detail' hidden><td colspan='{span}'>{content_of(row)}</td></tr>"
+        f"{_table_row(subject, row, names)}<tr class='detail' hidden><td colspan='{span}'>{trial_detail(row)}</td></tr>"
         for row in shown
     )
+
+
+def _table_row(subject: StudyState, row: Row, parameters: list[str]) -> str:
+    begin = f"<tr data-trial='{row.trial}' data-c='{key_of(row.config)}' data-t='{row.trial}' tabindex='0' "
+    return f"{begin}aria-expanded='false'>{_row_cells(_cells(subject, row, parameters))}</tr>"
 
 
 def _row_cells(cells: list[tuple[str, float | None]]) -> str:
@@ -201,34 +222,34 @@ def trial_detail(row: Row) -> str:
             for fraction, found in row.snapshots
         ]
         blocks += ["Snapshots", TextTable(("data", "metrics"), lines)]
-    if row.log is not None:
+    if row.log_of is not None:
         blocks += ["Log", Html("<pre class='log' data-log tabindex='0'></pre>")]
     return html_of(blocks)
 
 
 def _blocks(subject: StudyState) -> list[Block]:
     """The newest trials; what a row opens to is asked for when it is opened."""
-    found = newest_first(subject)
+    found, count = newest_first(subject, ROWS_AT_FIRST), len(subject.trials)
     if not found:
         return []
     more = ""
-    if len(found) > ROWS_AT_FIRST:
-        words = f"The newest {ROWS_AT_FIRST} of {len(found):,} trials."
-        more = f"<p class='more' data-rows='{len(found)}'>{words} <button type='button' data-more>Show all</button></p>"
-    table = _table(subject, table_rows(subject, found[:ROWS_AT_FIRST]))
-    last = f" The last {_ROWS_IN_WORDS}:" if len(found) > _ROWS_IN_WORDS else ""
-    written: list[Block] = [f"{count_of(len(found), 'trial')}.{last}", trials_table(subject, found[:_ROWS_IN_WORDS])]
+    if count > ROWS_AT_FIRST:
+        words = f"The newest {ROWS_AT_FIRST} of {count:,} trials."
+        more = f"<p class='more' data-rows='{count}'>{words} <button type='button' data-more>Show all</button></p>"
+    table = _table(subject, table_rows(subject, found))
+    last = f" The last {_ROWS_IN_WORDS}:" if count > _ROWS_IN_WORDS else ""
+    written: list[Block] = [f"{count_of(count, 'trial')}.{last}", trials_table(subject, found[:_ROWS_IN_WORDS])]
     return [Drawn([_HOW, table, Html(more)], written)]
 
 
 def _in_report(subject: StudyState) -> list[Block]:
     """The trials with all that their rows open to, for a page that can ask nobody."""
-    found = newest_first(subject)
+    found, count = newest_first(subject, _ROWS_IN_REPORT), len(subject.trials)
     if not found:
         return []
-    left_out = f"The newest {_ROWS_IN_REPORT:,} of {len(found):,} trials; 'trimtuner export' gives all."
-    table = _table(subject, table_rows(subject, found[:_ROWS_IN_REPORT], trial_detail))
-    return [_HOW, table, left_out if len(found) > _ROWS_IN_REPORT else ""]
+    left_out = f"The newest {_ROWS_IN_REPORT:,} of {count:,} trials; 'trimtuner export' gives all."
+    table = _table(subject, _rows_with_details(subject, found))
+    return [_HOW, table, left_out if count > _ROWS_IN_REPORT else ""]
 
 
 def _table(subject: StudyState, body: str) -> Html:

@@ -178,8 +178,9 @@ def _blocks(subject: StudyState) -> list[Block]:
     blocks.append(Drawn([lead, Beside(pictures)], held))
     if view.calibration:
         words = "How often a limit held, by the probability that was said; on the line is right."
-        picture = Picture(_calibration_picture(view), caption=words)
-        blocks += [Heading("Calibration of the limits"), Beside([picture, _calibration_table(view)])]
+        table = _calibration_table(view)
+        picture = Picture(_calibration_picture(view), caption=words, table=table)
+        blocks += [Heading("Calibration of the limits"), Drawn([picture], [words, table])]
     return blocks
 
 

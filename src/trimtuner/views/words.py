@@ -14,6 +14,7 @@ from trimtuner.problem.values import written
 from trimtuner.tuning.recommendation import Estimate
 
 _LEAST_USD = 1e-6
+_CENTS_BELOW = 0.01  # USD: a sum with two noughts behind the point is read in cents
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,12 @@ def signs_for(encoding: str | None) -> Signs:
 
 
 def usd(amount: float) -> str:
-    """Money, with as many digits as small sums need, no exponent, and no more noughts than one can count."""
-    if 0 < amount < _LEAST_USD:
-        return f"under {plain(_LEAST_USD, 1)} USD"
-    return f"{amount:,.2f} USD" if amount >= 10 else f"{plain(amount, 3)} USD"
+    """Money in the unit that suits it, with as many digits as small sums need, and none that one must count."""
+    if 0 < abs(amount) < _LEAST_USD:
+        return f"under {plain(100 * _LEAST_USD, 1)} cents"
+    if 0 < abs(amount) < _CENTS_BELOW:
+        return f"{plain(100 * amount, 3)} cents"
+    return f"{amount:,.2f} USD" if abs(amount) >= 10 else f"{plain(amount, 3)} USD"
 
 
 def seconds(amount: float) -> str:
@@ -85,6 +88,11 @@ def estimate(name: str, found: Estimate | None) -> str:
         return "-"
     interval = "" if found.low == found.high else f" ({metric(name, found.low)} to {metric(name, found.high)})"
     return f"{metric(name, found.mean)}{interval}"
+
+
+def why_over(said: str) -> str:
+    """Why a search is over, of what its run said, without what is said beside it anyway."""
+    return said.removeprefix("the search is over: ").removesuffix("; take the recommendation")
 
 
 def times(count: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from itertools import chain
 from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
@@ -23,21 +24,33 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from trimtuner.commands.dashboard.access import LOCAL, LOGIN, Access, Guarded
-from trimtuner.commands.dashboard.pages import against_page, change_forms, home_page, studies_table, study_page
+from trimtuner.commands.dashboard.pages import (
+    Forms,
+    against_page,
+    change_forms,
+    forget_form,
+    home_page,
+    is_failure,
+    studies_table,
+    study_page,
+)
+from trimtuner.commands.dashboard.recorded import InRecord, RecordWatched
 from trimtuner.commands.dashboard.renderer import Renderer, Shown
 from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.jobs.studies import JobStudy
+from trimtuner.problem.expressions import Value
 from trimtuner.views import every
 from trimtuner.views.document import goal_text, live_script, style
+from trimtuner.views.marking import key_of
 from trimtuner.views.standing import MOST_AGAINST
-from trimtuner.views.trials import newest_first, table_rows, trial_detail
+from trimtuner.views.trials import Row, newest_first, table_rows, trial_detail
 from trimtuner.views.words import count_of
 
 _ROWS_AT_ONCE = 250
 _MOST_DIGITS = 18  # of a number in an address; Python refuses to read thousands of them
 _MOST_FORM_BYTES = 4096
-_LOOK_SECONDS = 0.4  # between looks at the record, while somebody watches
-_SILENT_LOOKS = 25  # after which a line is sent all the same, so that a lost browser is noticed
+_LOOK_SECONDS = 0.3  # between looks at the record, while somebody watches
+_SILENT_LOOKS = 33  # after which a line is sent all the same, so that a lost browser is noticed
 _FILES = {"style.css": ("text/css", style), "page.js": ("text/javascript", live_script)}
 
 Change = Callable[[JobStudy, Mapping[str, str]], str]  # of a study, as a form says; what was done, in words
@@ -55,15 +68,22 @@ register_url_convertor("number", _ShortNumber())
 class Dashboard:
     """Studies by number; names are only ever shown."""
 
-    def __init__(self, jobs: Sequence[JobStudy], token: str | None = None, hosts: Collection[str] = LOCAL) -> None:
+    def __init__(
+        self,
+        jobs: Sequence[JobStudy],
+        token: str | None = None,
+        hosts: Collection[str] = LOCAL,
+        records: Sequence[RecordWatched] = (),
+    ) -> None:
         self._shown = [Shown(of.job.name, of.job.path, of) for of in jobs]
+        self._records = records  # whose studies are only listed
         self._access = Access(token, hosts)
         self._renderer = Renderer()
         self.is_ending: Callable[[], bool] = lambda: False  # then no answer goes on for ever
 
     def app(self) -> Starlette:
         """What a server serves: nothing in it changes anything."""
-        return self._app(lambda _: "")
+        return self._app(Forms())
 
     def app_that_may_change(self) -> Starlette:
         """The same, with forms that stop a study, take its failures back, and put a configuration first."""
@@ -77,17 +97,34 @@ class Dashboard:
             Route(f"/study/{{number:number}}/{name}", self._of(self._changing(change)), methods=["POST"])
             for name, change in changes
         ]
-        return self._app(lambda number: change_forms(f"/study/{number:d}", self._shown[number], token), *routes)
+        forms = Forms(
+            of_study=lambda number: change_forms(f"/study/{number:d}", self._shown[number], token),
+            of_trial=lambda number, row: forget_form(f"/study/{number:d}", self._shown[number], row, token),
+        )
+        return self._app(forms, *routes)
+
+    def read_ahead(self) -> None:
+        """Read the records, so that who opens the page need not wait for that; and fit the model of a single study."""
+        if self._is_single:
+            self._renderer.refresh(self._shown[0])
+        else:
+            self._versions()
 
     def close(self) -> None:
         """End what works for it."""
         self._renderer.close()
 
-    def _app(self, forms_of: Callable[[int], str], *further: Route) -> Starlette:
+    def _app(self, forms: Forms, *further: Route) -> Starlette:
         async def study(shown: Shown, request: Request) -> Response:
-            await run_in_threadpool(self._renderer.refresh, shown)
+            await run_in_threadpool(self._renderer.glance, shown)
             number, back = request.path_params["number"], '<a href="/">all studies</a>'
-            return HTMLResponse(study_page(shown, number, back if len(self._shown) > 1 else "", forms_of(number)))
+            return HTMLResponse(study_page(shown, number, "" if self._is_single else back, forms.of_study(number)))
+
+        async def trial(shown: Shown, request: Request) -> Response:
+            row = _row(shown, int(request.path_params["trial"]))
+            if row is None:
+                return PlainTextResponse("there is no such trial", 404)
+            return HTMLResponse(trial_detail(row) + forms.of_trial(request.path_params["number"], row))
 
         async def login(request: Request) -> Response:
             return self._access.login(request)
@@ -104,7 +141,7 @@ class Dashboard:
             Route("/study/{number:number}/events", self._of(self._events)),
             Route("/study/{number:number}/view/{view}", self._of(self._view)),
             Route("/study/{number:number}/trials", self._of(self._trials)),
-            Route("/study/{number:number}/trial/{trial:number}", self._of(self._trial)),
+            Route("/study/{number:number}/trial/{trial:number}", self._of(trial)),
             Route("/study/{number:number}/log/{trial:number}", self._of(self._log)),
             *further,
         ]
@@ -114,13 +151,13 @@ class Dashboard:
         async def of_study(request: Request) -> Response:
             number = int(request.path_params["number"])
             if number >= len(self._shown):
-                return PlainTextResponse("there is no such study", 404)
+                return PlainTextResponse("there is no such study, or its job file was not given", 404)
             return await handler(self._shown[number], request)
 
         return of_study
 
     async def _home(self, _request: Request) -> Response:
-        if len(self._shown) == 1:
+        if self._is_single:
             return RedirectResponse("/study/0", 303)
         return HTMLResponse(await run_in_threadpool(self._listed, home_page))
 
@@ -132,7 +169,8 @@ class Dashboard:
         given = request.query_params.getlist("study")[:MOST_AGAINST]
         numbers = [int(one) for one in given if one.isascii() and one.isdigit() and len(one) <= _MOST_DIGITS]
         await run_in_threadpool(self._versions)
-        known = [self._shown[number].standing for number in numbers if number < len(self._shown)]
+        every_one = self._listed_studies()
+        known = [every_one[number].standing for number in numbers if number < len(every_one)]
         found = [one for one in known if one is not None]
         if len(found) < 2:
             return PlainTextResponse("tick at least two studies that have begun; go back to: /", 404)
@@ -146,14 +184,28 @@ class Dashboard:
 
         return self._stream(request, told)
 
-    def _versions(self) -> list[str]:
-        for shown in self._shown:
-            self._renderer.look(shown)
-        return [shown.looked_at for shown in self._shown]
+    @property
+    def _is_single(self) -> bool:
+        return len(self._shown) == 1 and not self._records
 
-    def _listed(self, written: Callable[[Sequence[Shown]], str]) -> str:
+    def _listed_studies(self) -> list[Shown | InRecord]:
+        """Those with a page first, by their numbers; then those that only a record tells of."""
+        with_page = {shown.name for shown in self._shown}
+        others = (one for record in self._records for one in record.studies())
+        return [*self._shown, *(one for one in others if one.name not in with_page)]
+
+    def _versions(self) -> list[str]:
+        found = self._listed_studies()
+        for one in found:
+            if isinstance(one, InRecord):
+                one.look()
+            else:
+                self._renderer.look(one)
+        return [one.looked_at for one in found]
+
+    def _listed(self, written: Callable[[Sequence[Shown | InRecord]], str]) -> str:
         self._versions()
-        return written(self._shown)
+        return written(self._listed_studies())
 
     async def _state(self, shown: Shown, _request: Request) -> Response:
         """Which version of each view there is."""
@@ -187,14 +239,7 @@ class Dashboard:
         subject = shown.subject
         if subject is None or not below.isascii() or not below.isdigit() or len(below) > _MOST_DIGITS:
             return PlainTextResponse("not there", 404)
-        found = [row for row in newest_first(subject) if row.trial < int(below)][:_ROWS_AT_ONCE]
-        return HTMLResponse(table_rows(subject, found))
-
-    async def _trial(self, shown: Shown, request: Request) -> Response:
-        trial = int(request.path_params["trial"])
-        found = () if shown.subject is None else newest_first(shown.subject)
-        row = next((one for one in found if one.trial == trial), None)
-        return PlainTextResponse("there is no such trial", 404) if row is None else HTMLResponse(trial_detail(row))
+        return HTMLResponse(table_rows(subject, newest_first(subject, _ROWS_AT_ONCE, int(below))))
 
     async def _log(self, shown: Shown, request: Request) -> Response:
         """By numbers only: no path is ever taken from an address."""
@@ -249,22 +294,43 @@ class Dashboard:
         return Response(content(), media_type=f"{kind}; charset=utf-8")
 
 
+def _row(shown: Shown, trial: int) -> Row | None:
+    found = () if shown.subject is None else newest_first(shown.subject, 1, trial + 1)
+    return next((one for one in found if one.trial == trial), None)
+
+
 def _ask_to_stop(of: JobStudy, _form: Mapping[str, str]) -> str:
     _, memory = of.open_to_run()
     memory.record.request_stop()
     return "asked to start no more trials; those running go on to their end"
 
 
-def _forget_failures(of: JobStudy, _form: Mapping[str, str]) -> str:
-    failed = [one for one in of.record.history().outcomes if one.failed is not None and not one.is_forgotten]
+def _forget_failures(of: JobStudy, form: Mapping[str, str]) -> str:
+    """All of them, or the one of a trial."""
+    failed = [one.trial.number for one in of.record.history().outcomes if is_failure(one)]
+    chosen = [number for number in failed if form.get("trial", str(number)) == str(number)]
     _, memory = of.open_to_run()
-    memory.forget([one.trial.number for one in failed])
-    return f"forgotten: {count_of(len(failed), 'failure')}; what they cost stays charged"
+    memory.forget(chosen)
+    return f"forgotten: {count_of(len(chosen), 'failure')}; what they cost stays charged"
+
+
+def _picked(of: JobStudy, key: str) -> Mapping[str, Value]:
+    """The configuration that a mark of the page stands for: of a trial, or of a space that can be counted through."""
+    history, space = of.record.history(), of.problem.space
+    tested = (trial.config for trial in (*history.pending, *(one.trial for one in history.outcomes)))
+    said = [] if history.last_recommended is None else [history.last_recommended[0]]
+    pool = space.pool() if space.is_enumerable else ()
+    counted = (pool.configuration(position) for position in range(len(pool))) if pool else ()
+    found = next((config for config in chain(tested, said, counted) if key_of(config) == key), None)
+    if found is None:
+        raise InputError("this configuration was not tested yet; write it under 'Enqueue a configuration'")
+    return found
 
 
 def _enqueue(of: JobStudy, form: Mapping[str, str]) -> str:
     try:
-        config, fraction = json.loads(form.get("config", "")), float(form.get("fraction", ""))
+        fraction = float(form.get("fraction", ""))
+        config = _picked(of, form["picked"]) if "picked" in form else json.loads(form.get("config", ""))
     except (ValueError, RecursionError) as error:
         raise InputError(f'a configuration is JSON such as {{"x": 1}}, a share a number such as 0.5: {error}') from None
     study, _ = of.open_to_run()

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import signal
 import socket
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from trimtuner.errors import InputError
 from trimtuner.jobs.studies import JobStudy
 
+if TYPE_CHECKING:
+    from trimtuner.commands.dashboard.app import Dashboard
+
 DEFAULT_PORT = 8080
+_SQLITE = b"SQLite format 3\0"  # how every such file begins
+_LOOK_SECONDS = 0.2
+_PATIENCE_SECONDS = 3.0  # with answers under way, once it is asked to end
 
 
 @dataclass(frozen=True)
@@ -33,16 +44,18 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-def serve(paths: Sequence[Path], at: Listening) -> None:
+def serve(given: Sequence[str], at: Listening) -> None:
     """Serve until interrupted; an address that others can reach demands a token."""
     try:
         import uvicorn
 
         from trimtuner.commands.dashboard.access import own_hosts, written
         from trimtuner.commands.dashboard.app import Dashboard
+        from trimtuner.commands.dashboard.recorded import RecordWatched
     except ModuleNotFoundError as error:
         raise InputError(f"the dashboard needs {error.name!r}; pip install 'trimtuner[dashboard]'") from None
-    jobs = [JobStudy.at(path) for path in job_files(paths)]
+    records = [RecordWatched(one) for one in given if is_record(one)]
+    jobs = [JobStudy.at(path) for path in job_files([Path(one) for one in given if not is_record(one)])]
     if at.token is not None and len(at.token) < 16:
         raise InputError("a token of less than 16 characters is guessed; leave it out, and one is made")
     with _bound(at.host, at.port) as listening:
@@ -50,10 +63,11 @@ def serve(paths: Sequence[Path], at: Listening) -> None:
         is_open = not ip_address(address).is_loopback
         if is_open and at.token is None:
             raise InputError(f"others can reach {at.host}: leave out --no-token, or leave out --host")
-        dashboard = Dashboard(jobs, at.token, own_hosts(at.host, address, port, at.further_names))
+        dashboard = Dashboard(jobs, at.token, own_hosts(at.host, address, port, at.further_names), records)
         login = "" if at.token is None else f"login?token={quote(at.token, safe='')}"
         link = f"http://{_shown_host(written(at.host), address)}:{port}/{login}"
-        print(f"{'1 study' if len(jobs) == 1 else f'{len(jobs)} studies'} at {link}", flush=True)
+        count = len(jobs) + sum(len(record.studies()) for record in records)
+        print(f"{'1 study' if count == 1 else f'{count} studies'} at {link}", flush=True)
         if is_open:
             print("anybody who has this address with its token can read these studies; it is not encrypted", flush=True)
         elif at.token is None:
@@ -62,6 +76,8 @@ def serve(paths: Sequence[Path], at: Listening) -> None:
         config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
         server = uvicorn.Server(config)
         dashboard.is_ending = lambda: server.should_exit
+        for act in (dashboard.read_ahead, partial(_leave_when_asked, dashboard)):
+            threading.Thread(target=act, daemon=True).start()
         # The server passes the signal on when it has ended; the worker is to be ended after it.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
@@ -70,6 +86,26 @@ def serve(paths: Sequence[Path], at: Listening) -> None:
             pass
         finally:
             dashboard.close()
+
+
+def _leave_when_asked(dashboard: Dashboard) -> None:
+    """Whoever reads a long record, or fits its model, cannot be told to end: asked to, the server leaves without it."""
+    while not dashboard.is_ending():
+        time.sleep(_LOOK_SECONDS)
+    time.sleep(_PATIENCE_SECONDS)
+    dashboard.close()
+    os._exit(0)  # it only reads, and a change that is not written whole is not made
+
+
+def is_record(given: str) -> bool:
+    """Whether it is the address of a database, or a file that is one: all of its studies are listed."""
+    if "://" in given:
+        return True
+    try:
+        with Path(given).open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
 
 
 def job_files(paths: Sequence[Path]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Views as HTML, no more often than they change: facts at once, what needs a model in a process of its own."""
+"""Views as HTML, no more often than they change: what is read at once, what needs a model in a process of its own."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from trimtuner.errors import TrimTunerError
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.state import StudyState
 from trimtuner.views import every
-from trimtuner.views.blocks import EFFORTS, Effort, View, html_of
+from trimtuner.views.blocks import EFFORTS, READING, Effort, View, html_of
 from trimtuner.views.standing import Standing, standing_of
 from trimtuner.views.words import count_of, words_instead
 
 # After its work it rests so many times as long, so that a study that runs on this machine is not slowed.
 _PAUSE_TIMES = 5.0
 _PAUSE_AT_MOST = 60.0  # seconds
-_PAUSE_AFTER_FACTS_AT_MOST = 10.0
+_PAUSES_AT_MOST: dict[Effort, float] = {"glance": 0.4, "facts": 10.0, "model": _PAUSE_AT_MOST, "checks": _PAUSE_AT_MOST}
+_GLANCE_SECONDS, _FACTS_SECONDS = 0.5, 10.0  # after which it is told anew how far trials are, while they run
 _NICE = 10
 _MODELLED_AT_MOST = 2_000  # measurements, by Gaussian processes: ten seconds; their work grows with the cube
 _NO_STATE = "trouble"  # of what could not be read or made: it is tried again
@@ -53,19 +54,21 @@ class Shown:
     watched: JobStudy | None = None  # None: it has not begun, or cannot be read
     trouble: str = ""  # why there is nothing to watch
     runs: int = 0  # at work
-    subject: StudyState | None = None  # of the facts that were rendered last
+    subject: StudyState | None = None  # as it was read last
+    read_of: str = ""  # the version, and how many were at work then
     standing: Standing | None = None  # in one line, of the version that was looked at last
     looked_at: str = ""
     rendered: dict[Effort, Rendered] = field(default_factory=dict)
     pending: dict[Effort, Future[Rendered]] = field(default_factory=dict)
     rests_until: dict[Effort, float] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    facts_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def made(self, view: View) -> Rendered | None:
         """What was rendered of a view: of its own effort, or until then of what the record says already."""
         found = self.rendered.get(view.effort)
         if found is None and view.at_once is not None:
-            found = self.rendered.get("facts")
+            found = self.rendered.get("glance")
         return found
 
     @property
@@ -78,16 +81,16 @@ class Shown:
 
 
 class Renderer:
-    """Makes facts where it is called, and asks a worker for the rest without waiting for it."""
+    """Reads the record where it is called, and asks a worker for the rest without waiting for it."""
 
     def __init__(self) -> None:
         self._pool = _new_pool()
 
     def close(self) -> None:
-        """End the worker, in the midst of what nobody will see."""
+        """End the worker, in the midst of what nobody will see, without waiting for it."""
         for worker in list(self._pool._processes.values()):
-            worker.terminate()
-        self._pool.shutdown(cancel_futures=True)
+            worker.kill()
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def look(self, shown: Shown) -> None:
         """See how it stands, without a model: for a list of many."""
@@ -105,25 +108,37 @@ class Renderer:
                 shown.standing, shown.trouble = None, words_instead(error)
             shown.looked_at = seen
 
-    def refresh(self, shown: Shown) -> None:
-        """Take what is done, and see to what has changed."""
+    def glance(self, shown: Shown) -> None:
+        """See to the first screen, as the record has it by now: whoever opens the page waits for nothing else."""
         with shown.lock:
             version, watched = _version_of(shown), shown.watched
-            self._collect(shown)
             if version is None or watched is None:
                 return
             shown.runs = watched.runs()
-            for effort in EFFORTS:
-                # Facts also say who is at work, of which the record's version says nothing.
-                state = f"{version}, {shown.runs} runs{_signs_of_life(shown)}" if effort == "facts" else str(version)
-                last = shown.rendered.get(effort)
-                is_old = last is not None and last.state == state
-                if is_old or effort in shown.pending or time.monotonic() < shown.rests_until.get(effort, 0.0):
-                    continue
-                if effort == "facts":
-                    _take(shown, effort, _rendered(partial(_read, shown, watched), effort, state))
-                else:
-                    shown.pending[effort] = self._pool.submit(render, str(shown.path), effort, state)
+            # Who is at work is shown too, and of that the record's version says nothing.
+            known = f"{version}, {shown.runs} runs"
+            state = f"{known}{_signs_of_life(shown, _GLANCE_SECONDS)}"
+            if _is_due(shown, "glance", state):
+                _take(shown, "glance", _rendered(partial(_read, shown, watched), "glance", state))
+                shown.read_of = known
+
+    def refresh(self, shown: Shown) -> None:
+        """Take what is done, and see to what has changed."""
+        self.glance(shown)
+        self._facts(shown)
+        with shown.lock:
+            self._collect(shown)
+            version = _version_of(shown)
+            for effort in EFFORTS if version is not None else ():
+                if effort not in READING and effort not in shown.pending and _is_due(shown, effort, str(version)):
+                    shown.pending[effort] = self._pool.submit(render, str(shown.path), effort, str(version))
+
+    def _facts(self, shown: Shown) -> None:
+        """The rest of what was read; nobody who opens the page waits for it."""
+        with shown.facts_lock:
+            state, subject = f"{shown.read_of}{_signs_of_life(shown, _FACTS_SECONDS)}", shown.subject
+            if subject is not None and _is_due(shown, "facts", state):
+                _take(shown, "facts", _rendered(lambda: subject, "facts", state))
 
     def _collect(self, shown: Shown) -> None:
         for effort, future in list(shown.pending.items()):
@@ -160,24 +175,30 @@ def _read(shown: Shown, watched: JobStudy) -> StudyState:
 
 def _instead(effort: Effort, words: str) -> dict[str, str]:
     """The same words in the place of every view of that effort."""
-    shown = (view for view in every.VIEWS if view.effort == effort or (effort == "facts" and view.at_once is not None))
+    shown = (view for view in every.VIEWS if view.effort == effort or (effort == "glance" and view.at_once is not None))
     return {view.name: html_of([words]) for view in shown}
 
 
 def _html(subject: StudyState, effort: Effort) -> dict[str, str]:
     made = {view.name: view.html(subject) for view in every.VIEWS if view.effort == effort}
-    known = {view.name: view.html_at_once(subject) for view in every.VIEWS if effort == "facts"}
+    known = {view.name: view.html_at_once(subject) for view in every.VIEWS if effort == "glance"}
     return made | {name: html for name, html in known.items() if html is not None}
 
 
-def _signs_of_life(shown: Shown) -> str:
-    """What changes while trials run and the record does not: the second, where a view tells how far they are."""
+def _signs_of_life(shown: Shown, every_seconds: float) -> str:
+    """What changes while trials run and the record does not: the time, since views tell how far they are."""
     subject = shown.subject
-    return f", {time.time():.0f}" if shown.runs and subject is not None and subject.history.pending else ""
+    return f", {time.time() // every_seconds:.0f}" if shown.runs and subject and subject.history.pending else ""
+
+
+def _is_due(shown: Shown, effort: Effort, state: str) -> bool:
+    """Whether it is to be made anew: it is of another state, and its maker has rested."""
+    last = shown.rendered.get(effort)
+    return (last is None or last.state != state) and time.monotonic() >= shown.rests_until.get(effort, 0.0)
 
 
 def _take(shown: Shown, effort: Effort, done: Rendered) -> None:
-    most = _PAUSE_AFTER_FACTS_AT_MOST if effort == "facts" else _PAUSE_AT_MOST
+    most = _PAUSES_AT_MOST[effort]
     shown.rendered[effort] = done
     shown.rests_until[effort] = time.monotonic() + min(_PAUSE_TIMES * done.seconds, most)
 

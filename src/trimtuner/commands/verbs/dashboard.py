@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +12,13 @@ from trimtuner.errors import InputError
 
 @verb(8)
 def dashboard(
-    jobs: Annotated[list[Path], typer.Argument(help="Job files, or folders that hold them.", metavar="JOB...")],
+    jobs: Annotated[
+        list[str],
+        typer.Argument(
+            help="Job files, folders that hold them, or records whose studies are listed: a file, postgresql://…",
+            metavar="JOB...",
+        ),
+    ],
     host: Annotated[str, typer.Option(help="The address to listen on; others can reach 0.0.0.0.")] = "127.0.0.1",
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="0: a free one. [default: 8080, if it is free]")

@@ -2,7 +2,10 @@
 import { when } from "./state.js";
 import { picks, setPicks, toggle } from "./marks.js";
 
+export const changes = { enqueue: null }; // set by a page that may change its study
 const LETTERS = "ABCDEF";
+const said = document.createElement("span");
+said.setAttribute("role", "status");
 const tray = document.createElement("aside");
 tray.id = "tray";
 tray.setAttribute("aria-label", "Picked configurations");
@@ -53,18 +56,21 @@ function showTray() {
   const keys = picks();
   tray.hidden = keys.length === 0;
   const chips = keys.map((key, place) => {
-    const chip = made("span", `${LETTERS[place]} ${nameOfPick(key)} `, `chip pick-${place}`);
+    const chip = made("span", undefined, `chip pick-${place}`);
     const remove = made("button", "×");
     remove.setAttribute("aria-label", `Unpick ${LETTERS[place]}`);
     remove.addEventListener("click", () => toggle(key));
-    chip.append(remove);
+    const test = changes.enqueue && made("button", "Test it next");
+    test?.setAttribute("aria-label", `Test ${LETTERS[place]} next`);
+    test?.addEventListener("click", async () => { said.textContent = await changes.enqueue(key, `${LETTERS[place]} (${nameOfPick(key)})`); });
+    chip.append(...[made("span", `${LETTERS[place]} ${nameOfPick(key)}`), test, remove].filter(Boolean));
     return chip;
   });
   const open = made("button", keys.length > 1 ? "Compare" : "Look at it");
   open.addEventListener("click", () => { compare(); panel.showModal(); });
   const clear = made("button", "Clear");
   clear.addEventListener("click", () => setPicks([]));
-  tray.replaceChildren(made("b", "Picked:"), ...chips, open, clear);
+  tray.replaceChildren(made("b", "Picked:"), ...chips, open, clear, said);
 }
 
 function compare() {

@@ -1,11 +1,13 @@
 // Keeps the page as the record is: the server says which version of each view there is, and what changed is drawn anew.
 import { tell } from "./state.js";
+import { changes } from "./compare.js";
 import { ask } from "./tools.js";
-import { arrange, asked, filterTrials, hideUnfit, rowsOf } from "./trials.js";
+import { arrange, asked, bodyOf, filterTrials, hide, rowsOf } from "./trials.js";
 
 const study = document.getElementById("study");
 const base = study ? `/study/${study.dataset.number}` : "";
 const versions = new Map(); // view -> version on the page
+const scrolled = new WeakSet(); // what somebody scrolled
 const followed = new Map(); // trial -> the element with its log
 const NO_ACCESS = "no access: open the link that trimtuner dashboard printed last";
 let reading = null; // of the rows that are not on the page yet
@@ -21,6 +23,10 @@ async function textOf(address) {
   return (await answerOf(address)).text();
 }
 
+function pause() {
+  return new Promise((done) => window.setTimeout(done));
+}
+
 function partsOf(html) {
   const template = document.createElement("template");
   template.innerHTML = html; // the server has escaped what came from outside, and the policy runs no script but ours
@@ -33,12 +39,12 @@ async function draw(name) {
   if (name === "trials" && section.querySelector("table.trials") && parts.querySelector("table.trials")) return merge(section, parts);
   const body = section.querySelector(".body");
   const unfolded = [...section.querySelectorAll("details")].map((one) => one.open);
-  const scrolled = [...section.querySelectorAll(".scroll")].map((one) => [one.scrollLeft, one.scrollTop]);
-  const places = [...section.querySelectorAll("[tabindex], button, summary")];
-  const focused = places.indexOf(document.activeElement);
+  // To ask how far something is scrolled is to have it laid out: only what somebody did scroll is asked.
+  const places = [...section.querySelectorAll(".scroll")].map((one) => (scrolled.has(one) ? [one.scrollLeft, one.scrollTop] : null));
+  const focused = [...section.querySelectorAll("[tabindex], button, summary")].indexOf(document.activeElement);
   body.replaceChildren(parts);
   section.querySelectorAll("details").forEach((one, place) => { one.open = Boolean(unfolded[place]); });
-  section.querySelectorAll(".scroll").forEach((one, place) => { [one.scrollLeft, one.scrollTop] = scrolled[place] || [0, 0]; });
+  section.querySelectorAll(".scroll").forEach((one, place) => { if (places[place]) [one.scrollLeft, one.scrollTop] = places[place]; });
   tell("drawn", section);
   if (focused >= 0) [...section.querySelectorAll("[tabindex], button, summary")][focused]?.focus({ preventScroll: true });
 }
@@ -55,7 +61,7 @@ function merge(section, parts) {
   const added = document.createDocumentFragment();
   for (const row of found) {
     const old = known.get(row.dataset.trial);
-    if (!old) added.append(row.cloneNode(true), row.nextElementSibling.cloneNode(true));
+    if (!old) added.append(row.cloneNode(true));
     else if (old.textContent !== row.textContent) {
       row.setAttribute("aria-expanded", old.getAttribute("aria-expanded"));
       const hadFocus = old === document.activeElement;
@@ -63,7 +69,7 @@ function merge(section, parts) {
       if (hadFocus) row.focus({ preventScroll: true });
     }
   }
-  table.tBodies[0].prepend(added);
+  bodyOf(table).prepend(added);
   arrange(table);
   tell("drawn", section);
   const more = section.querySelector(".more");
@@ -80,10 +86,10 @@ async function readRows() {
     const parts = partsOf(`<table><tbody>${await textOf(`${base}/trials?below=${Math.min(...numbers)}`)}</tbody></table>`);
     const rows = parts.querySelector("tbody").children;
     if (!rows.length) break;
-    hideUnfit(parts.querySelectorAll("tr[data-trial]")); // before they are laid out
+    parts.querySelectorAll("tr[data-trial]").forEach(hide); // before they are laid out
     more.textContent = `reading: ${numbers.length} of ${more.dataset.rows} trials`;
-    table.tBodies[0].append(...rows);
-    await new Promise((done) => window.requestAnimationFrame(() => window.setTimeout(done)));
+    bodyOf(table).append(...rows);
+    await pause();
   }
   more.remove();
   arrange(table);
@@ -119,6 +125,7 @@ async function take(state) {
     if (version === null || versions.get(name) === version) continue;
     await draw(name);
     versions.set(name, version);
+    await pause(); // for whoever scrolls or types meanwhile
   }
   line.textContent = state.trouble || state.said;
   line.classList.toggle("trouble", Boolean(state.trouble));
@@ -167,19 +174,35 @@ async function detail(trial, spot) {
   }
 }
 
+document.addEventListener("scroll", (event) => { if (event.target !== document) scrolled.add(event.target); }, { capture: true, passive: true });
 document.addEventListener("submit", async (event) => {
   if (!event.target.matches("[data-change]")) return;
   event.preventDefault();
   const said = event.target.querySelector("[role=status]");
   if ((await ask(event.target.dataset.change, ["Yes", "No"])) !== "Yes") return;
-  try {
-    said.textContent = await (await answerOf(event.target.action, { method: "POST", body: new URLSearchParams(new FormData(event.target)) })).text();
-  } catch (error) {
-    said.textContent = `refused (${error.message})`;
-  }
+  said.textContent = await sent(event.target.action, new FormData(event.target));
 });
+
+// What the server says to a form.
+async function sent(address, form) {
+  try {
+    return await (await answerOf(address, { method: "POST", body: new URLSearchParams(form) })).text();
+  } catch (error) {
+    return `refused (${error.message})`;
+  }
+}
+
+// A picked configuration is tested next, on as much of the data as is chosen.
+async function enqueue(key, name) {
+  const form = document.querySelector('form[action$="/enqueue"]');
+  const words = new Map(form.querySelector("[data-shares]").dataset.shares.split(" ").map((share) => [share === "1.0" ? "On all of the data" : `On ${Number((100 * share).toPrecision(3))} %`, share]));
+  const chosen = words.get(await ask(`Test ${name} next, whatever the method would ask? It is charged like every trial.`, [...words.keys(), "No"]));
+  if (!chosen) return "";
+  return sent(form.action, [["form_token", form.elements.form_token.value], ["picked", key], ["fraction", chosen]]);
+}
 if (study) {
   Object.assign(asked, { detail, log: follow, every });
+  if (document.querySelector("[data-shares]")) changes.enqueue = enqueue;
   for (const section of study.querySelectorAll("section[data-version]")) versions.set(section.id, section.dataset.version);
   listen(`${base}/events`, take);
 } else if (document.getElementById("studies")) listen("/events", list);

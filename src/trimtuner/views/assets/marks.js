@@ -13,6 +13,7 @@ spoken.setAttribute("aria-live", "polite");
 document.body.append(tip, spoken);
 let hovered = null;
 let drag = null;
+let isBrushed = false;
 
 export function picks() {
   return kept("pick").split(",").filter(Boolean);
@@ -168,6 +169,8 @@ export function brushedKeys() {
 
 function showBrush() {
   const keys = brushedKeys();
+  if (!keys && !isBrushed) return;
+  isBrushed = Boolean(keys);
   document.querySelectorAll("rect.brush").forEach((one) => one.remove());
   for (const svg of document.querySelectorAll("figure svg.chart")) {
     svg.classList.toggle("has-brush", Boolean(keys) && Boolean(svg.querySelector("[data-c]")));

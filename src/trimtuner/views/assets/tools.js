@@ -117,5 +117,5 @@ function equipAll(within) {
   }
 }
 
-when("drawn", (section) => equipAll(section.parentNode));
+when("drawn", equipAll);
 equipAll(document);

@@ -4,14 +4,25 @@ import { brushedKeys, toggle } from "./marks.js";
 
 export const asked = { detail: null, log: null, every: null }; // set by who can ask a server
 const toldByRow = new WeakMap(); // row -> its words in small letters
+const fitted = new WeakMap(); // table -> its rows that fit the filter, in their order
+const shownRows = new WeakMap(); // table -> of those, the ones that are there
+const heights = new WeakMap(); // table -> the height of a row
+const tops = new WeakMap(); // table -> how far it is scrolled
+const opened = new WeakMap(); // row -> the height of what it opened to
+const MOST_ROWS = 120;
 let waiting = 0;
+let isPrinting = false;
 
 function sectionOfTrials() {
   return document.getElementById("trials");
 }
 
+export function bodyOf(table) {
+  return table.querySelector("tbody:not(.above):not(.below)");
+}
+
 export function rowsOf(table) {
-  return [...table.tBodies[0].querySelectorAll("tr[data-trial]")];
+  return [...bodyOf(table).querySelectorAll("tr[data-trial]")];
 }
 
 function wordsOf(row) {
@@ -25,26 +36,88 @@ function fitting() {
   return { isAll: !terms.length && !keys, fits: (row) => (!keys || keys.has(row.dataset.c)) && terms.every((term) => wordsOf(row).includes(term)) };
 }
 
-export function hideUnfit(rows) {
-  const { fits } = fitting();
-  let shown = 0;
-  for (const row of rows) {
-    const isFit = fits(row);
-    shown += isFit;
-    if (row.hidden === !isFit) continue;
-    row.hidden = !isFit;
-    if (!isFit && row.nextElementSibling) { row.nextElementSibling.hidden = true; row.setAttribute("aria-expanded", "false"); }
+// What a row opens to; a live page has none before it was opened.
+function detailOf(row) {
+  const next = row.nextElementSibling;
+  return next && next.matches(".detail") ? next : null;
+}
+
+function isOpen(row) {
+  return row.getAttribute("aria-expanded") === "true";
+}
+
+export function hide(row) {
+  if (row.hidden) return;
+  const detail = detailOf(row);
+  if (detail && isOpen(row)) opened.set(row, detail.offsetHeight);
+  row.hidden = true;
+  if (detail) detail.hidden = true;
+}
+
+function unhide(row) {
+  if (!row.hidden) return;
+  row.hidden = false;
+  const detail = detailOf(row);
+  if (detail) detail.hidden = !isOpen(row);
+}
+
+function heightOf(table) {
+  const known = heights.get(table);
+  if (known) return known;
+  const height = shownRows.get(table)?.[0]?.offsetHeight;
+  if (height) heights.set(table, height); // asked once: to ask is to have the table laid out
+  return height || 28;
+}
+
+// A browser lays out all rows of a table whenever one changes: of thousands only those in sight are there, between two fillers.
+function showAround(table) {
+  const found = fitted.get(table);
+  if (!found) return;
+  const isLong = found.length > MOST_ROWS && !isPrinting;
+  const height = heightOf(table);
+  const above = isLong ? Math.floor((tops.get(table) || 0) / height) - MOST_ROWS / 2 : 0;
+  const first = Math.max(Math.min(above - (above % 20), found.length - MOST_ROWS), 0);
+  const inSight = isLong ? found.slice(first, first + MOST_ROWS) : found;
+  const isKept = new Set(inSight);
+  for (const row of shownRows.get(table) || []) if (!isKept.has(row)) hide(row);
+  inSight.forEach(unhide);
+  shownRows.set(table, inSight);
+  const room = (rows) => rows.reduce((sum, row) => sum + height + (isOpen(row) ? opened.get(row) || 0 : 0), 0);
+  fill(table, "above", isLong ? room(found.slice(0, first)) : 0);
+  fill(table, "below", isLong ? room(found.slice(first + MOST_ROWS)) : 0);
+}
+
+function fill(table, where, height) {
+  let filler = table.querySelector(`tbody.${where}`);
+  if (!filler) {
+    filler = document.createElement("tbody");
+    filler.className = where;
+    filler.setAttribute("aria-hidden", "true");
+    filler.insertRow().insertCell().colSpan = table.tHead.rows[0].cells.length;
+    if (where === "above") table.tHead.after(filler);
+    else table.append(filler);
   }
-  return shown;
+  filler.hidden = height === 0;
+  filler.rows[0].cells[0].style.height = `${height}px`;
 }
 
 export function filterTrials() {
   const section = sectionOfTrials();
   const table = section && section.querySelector("table.trials");
   if (!table) return;
+  const { isAll, fits } = fitting();
   const rows = rowsOf(table);
-  const shown = hideUnfit(rows);
-  section.querySelector("[data-count]").textContent = fitting().isAll ? "" : `${shown} of ${rows.length} trials`;
+  const found = rows.filter(fits);
+  if (!fitted.has(table)) shownRows.set(table, rows);
+  fitted.set(table, found);
+  showAround(table);
+  table.setAttribute("aria-rowcount", String(found.length + 1));
+  section.querySelector("[data-count]").textContent = isAll ? "" : `${found.length} of ${rows.length} trials`;
+}
+
+function isPrinted(now) {
+  isPrinting = now;
+  filterTrials();
 }
 
 async function filterAll() {
@@ -56,17 +129,22 @@ export function arrange(table) {
   const head = table.querySelector("th[aria-sort]");
   if (!head) return;
   const [column, falls] = [head.cellIndex, head.getAttribute("aria-sort") === "descending"];
-  const value = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent;
-  const order = (a, b) => {
-    const [left, right] = [a[0], b[0]];
-    if (left === "-" || right === "-") return (left === "-") - (right === "-");
-    const [x, y] = [Number(left), Number(right)];
-    const by = Number.isNaN(x) || Number.isNaN(y) ? left.localeCompare(right) : x - y;
+  const value = (row) => {
+    const text = row.children[column].getAttribute("data-value") ?? row.children[column].textContent;
+    return { text, number: Number(text), isNone: text === "-" };
+  };
+  const order = ([left], [right]) => {
+    if (left.isNone || right.isNone) return left.isNone - right.isNone;
+    const by = Number.isNaN(left.number) || Number.isNaN(right.number) ? left.text.localeCompare(right.text) : left.number - right.number;
     return falls ? -by : by;
   };
-  const pairs = rowsOf(table).map((row) => [value(row), row, row.nextElementSibling]);
+  const body = bodyOf(table);
+  const pairs = rowsOf(table).map((row) => [value(row), row, detailOf(row)]);
   pairs.sort(order);
-  table.tBodies[0].append(...pairs.flatMap((pair) => pair.slice(1)));
+  const after = body.nextSibling;
+  body.remove(); // rows are moved faster where nobody looks
+  body.append(...pairs.flatMap((pair) => pair.slice(1)).filter(Boolean));
+  table.insertBefore(body, after);
 }
 
 async function sortBy(name, direction) {
@@ -78,6 +156,7 @@ async function sortBy(name, direction) {
   head.setAttribute("aria-sort", direction);
   if (asked.every) await asked.every();
   arrange(table);
+  filterTrials();
 }
 
 function hideColumns() {
@@ -116,8 +195,17 @@ function offerColumns() {
   }
 }
 
+function emptyDetail(row) {
+  const detail = document.createElement("tr");
+  detail.className = "detail";
+  detail.hidden = true;
+  detail.insertCell().colSpan = row.cells.length;
+  row.after(detail);
+  return detail;
+}
+
 export async function openRow(row) {
-  const detail = row.nextElementSibling;
+  const detail = detailOf(row) || emptyDetail(row);
   const opens = detail.hidden;
   detail.hidden = !opens;
   row.setAttribute("aria-expanded", String(opens));
@@ -171,6 +259,14 @@ document.addEventListener("input", (event) => {
   window.clearTimeout(waiting);
   waiting = window.setTimeout(filterAll, 120);
 });
+document.addEventListener("scroll", (event) => {
+  const table = event.target.matches?.(".scroll.rows") && event.target.querySelector("table.trials");
+  if (!table) return;
+  tops.set(table, event.target.scrollTop);
+  showAround(table);
+}, { capture: true, passive: true });
+window.addEventListener("beforeprint", () => isPrinted(true));
+window.addEventListener("afterprint", () => isPrinted(false));
 when("brushed", filterAll);
 when("drawn", (section) => { if (section.id === "trials") showTrials(); });
 when("address", showTrials);
