@@ -47,6 +47,7 @@ REPLACEMENTS = {
             Earlier("before", (Measurement({"x": 1}, 1.0, {"accuracy": 0.5}),), (None,)), Space({"x": Choice([1, 2])})
         ),
     ),
+    "least_on_full_data": TRIMTUNER_GP,
 }
 
 
@@ -184,7 +185,7 @@ def test_every_method_tests_where_its_paper_does(tests):
         ("nephele", "nephele:dropping=true", {"design", "filter"}),
         ("fabulinus", "fabulinus:horizon=1", {"acquisition"}),
         ("fabolas", "fabolas:scale=linear", {"surrogate", "time_surrogate"}),
-        ("trimtuner", "trimtuner:horizon=1", {"acquisition"}),
+        ("trimtuner", "trimtuner:horizon=1", {"acquisition", "least_on_full_data"}),
         ("trimtuner-dt", "trimtuner-dt:filter=none", {"filter"}),
         ("cherrypick", "cherrypick:model=trees", {"surrogate"}),
         ("cherrypick", "cherrypick:stop_below=0", {"stop"}),

@@ -22,7 +22,7 @@ from trimtuner.models.inherited import Heir
 from trimtuner.models.posterior import Surrogate
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import History
-from trimtuner.problem.problem import Problem
+from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.problem.space import Pool, Space
 
 Need: TypeAlias = Callable[[Problem], str | None]  # what is missing in a problem for the method to serve it
@@ -52,6 +52,7 @@ class _Parts(TypedDict, total=False):
     stop: Stop | None
     needs: tuple[Need, ...]
     earlier: tuple[Inheritance, ...]
+    least_on_full_data: Recipe | None
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class Recipe:
     stop: Stop | None = None  # None: the search goes on until it is cut off, or nothing is left to test
     needs: tuple[Need, ...] = ()
     earlier: tuple[Inheritance, ...] = ()  # studies to learn from, besides the history
+    least_on_full_data: Recipe | None = None  # another method, for the least cost where no smaller share can be tested
 
     def but(self, **parts: Unpack[_Parts]) -> Recipe:
         """The same method with some parts exchanged."""
@@ -92,6 +94,13 @@ class Recipe:
                 raise InputError(missing)
         if self.stop is not None:
             self.stop.check(problem)
+
+    def suited_to(self, problem: Problem) -> Recipe:
+        """The method for this very problem: another one for the least cost (or time) on all of the data and no less."""
+        is_least = problem.goal.metric in (COST, TIME) and problem.goal.against is None
+        if self.least_on_full_data is None or not is_least or len(problem.space.fractions) > 1:
+            return self
+        return self.least_on_full_data.but(stop=self.stop, earlier=self.earlier)
 
     def narrow(self, problem: Problem) -> Problem:
         """The problem as the method sees it: one that tests on all of the data only, recommends it only."""
@@ -137,8 +146,11 @@ class Recipe:
         Two methods that differ in a constant have different descriptions. Earlier studies are not part of it: they are
         data, which a record keeps. A function is known by its name alone; what it does is not looked at.
         """
-        parts = [part.name for part in fields(self) if part.name != "earlier"]
-        return {name: _plain(getattr(self, name), name) for name in parts}
+        parts = [part.name for part in fields(self) if part.name not in ("earlier", "least_on_full_data")]
+        told = {name: _plain(getattr(self, name), name) for name in parts}
+        if self.least_on_full_data is not None:  # else left out, as in records of before there was such a part
+            told["least_on_full_data"] = self.least_on_full_data.described()
+        return told
 
     def tested_fractions(self, problem: Problem) -> tuple[float, ...]:
         """The fractions, of a problem narrowed already, that may be asked."""

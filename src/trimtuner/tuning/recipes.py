@@ -131,6 +131,14 @@ VALUE = (
     .otherwise(AtTargets(ConstrainedImprovement()))
     .otherwise(InformationAboutBest() / ExpectedCost())
 )
+# The least cost on all of the data: the cheapest machines are the slowest, so that a cheap start that climbs as it has
+# earned it looks for long at what breaks the deadline; and what was measured within it is worth more than a forecast.
+LEAST_ON_FULL_DATA = Recipe(
+    surrogate=FULL_DATA_PROCESS,
+    design=LatinHypercube(5),
+    acquisition=ConstrainedImprovement(),
+    incumbent=BestMeasured(),
+)
 TRIMTUNER = Recipe(
     # Whether curves keep to a simple shape on this job, or wander, is for the evidence to say.
     surrogate=GaussianProcess(
@@ -142,6 +150,7 @@ TRIMTUNER = Recipe(
     acquisition=ShareAtTargets(VALUE),
     incumbent=MostExpected(),
     takes_snapshots=True,
+    least_on_full_data=LEAST_ON_FULL_DATA,
 )
 
 
@@ -187,7 +196,8 @@ def trimtuner(horizon: int = 0) -> Recipe:
     """The default; see docs/decisions and TRIMTUNER."""
     if horizon == 0:
         return TRIMTUNER
-    return TRIMTUNER.but(acquisition=_lookahead_of_value(horizon))
+    least = LEAST_ON_FULL_DATA.but(acquisition=_lookahead(ConstrainedImprovement(), ExpectedCost(), horizon))
+    return TRIMTUNER.but(acquisition=_lookahead_of_value(horizon), least_on_full_data=least)
 
 
 def trimtuner_gp(

@@ -33,6 +33,7 @@ _THINNED_BY = 16  # contenders that the thinning looks at
 @one_thread
 def ask(problem: Problem, recipe: Recipe, history: History, seed: int, belief: Belief | None = None) -> Trial:
     """The next trial; ``belief`` spares a second fit where that of this very history is at hand."""
+    recipe = recipe.suited_to(problem)
     problem, history = _as_seen(problem, recipe, history)
     if wanted := _wanted_by_user(problem, recipe, history):
         return wanted  # whatever the stop rule says: a user asked for it
@@ -69,6 +70,7 @@ def recommend(recipe: Recipe, belief: Belief, history: History) -> int:
 
     Where the best is wanted for every price: the knee of the front, as soon as there is one.
     """
+    recipe = recipe.suited_to(belief.problem)
     found = None if belief.problem.goal.against is None else outline_named(recipe, belief)
     if found is not None and len(found):
         return int(found.targets[found.knee])
@@ -90,6 +92,7 @@ def _along(found: Outline, belief: Belief, prospect: Prospect) -> tuple[Prospect
 @one_thread
 def believe(problem: Problem, recipe: Recipe, history: History, seed: int) -> Belief:
     """What the method makes of the history."""
+    recipe = recipe.suited_to(problem)
     problem, history = _as_seen(problem, recipe, history)
     return recipe.believe(problem, pool_for(problem, history, seed), history, seed)
 
