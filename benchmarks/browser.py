@@ -38,7 +38,8 @@ def browser(*flags: str) -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=_chromium(), args=[*_FLAGS, *flags])
+        # However long it takes: on a busy machine more than the half minute that is usual.
+        running = playwright.chromium.launch(executable_path=_chromium(), args=[*_FLAGS, *flags], timeout=0)
         try:
             yield running
         finally:
@@ -59,7 +60,7 @@ def dashboard(*words: object, program: Sequence[str] = (sys.executable, "-m", "t
         yield found[0]
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        server.wait()
         if server.stdout is not None:
             server.stdout.close()
 

@@ -46,7 +46,6 @@ storage: {storage}
 BUDGETS_USD = (40, 80, 160)  # a trial reserves 11 or 22, and costs between 0.1 and 3 unless it is lost
 DAY_SECONDS = 86400.0
 FILES = (files.LAUNCH, files.LOCK, files.BEGUN, files.ALIVE, files.REPORTS, files.LOG, files.STOP, files.END)
-PATIENCE_WITH_LEAVING_SECONDS = 10.0  # with a supervisor that has told the end
 
 
 class Attack:
@@ -240,7 +239,7 @@ class Attack:
             time.sleep(0.02)
 
     def _left_running(self) -> dict[int, str]:
-        deadline = time.monotonic() + PATIENCE_WITH_LEAVING_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS  # a supervisor that has told the end is about to leave
         while (left := processes_of(self.folder, self.disk)) and time.monotonic() < deadline:
             time.sleep(0.05)
         return left

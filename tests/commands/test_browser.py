@@ -90,11 +90,16 @@ def address(job):
         yield found
 
 
+def patient_context(running, **options):
+    context = running.new_context(**options)
+    context.set_default_timeout(1000 * PATIENCE_SECONDS)
+    return context
+
+
 @pytest.fixture
 def page(running):
     """A page that fails the test if any script of it goes wrong, or opens a dialogue."""
-    context = running.new_context(viewport={"width": 1000, "height": 900})
-    context.set_default_timeout(1000 * PATIENCE_SECONDS)
+    context = patient_context(running, viewport={"width": 1000, "height": 900})
     opened = context.new_page()
     wrong = []
     opened.on("pageerror", lambda error: wrong.append(str(error)))
@@ -407,7 +412,7 @@ def _status_of_form(page, address, token):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_has_the_colours_that_its_reader_prefers(running, address, scheme):
-    context = running.new_context(color_scheme=scheme)
+    context = patient_context(running, color_scheme=scheme)
     page = context.new_page()
     page.goto(address)
     paper = page.evaluate("getComputedStyle(document.querySelector('section')).backgroundColor")

@@ -315,13 +315,6 @@ def test_asking_before_anything_was_measured_is_no_answer(tmp_path):
     assert trimtuner("best", path, check=False).returncode == 3
 
 
-def _wait_for(is_true, seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 @pytest.fixture
 def command(monkeypatch, capsys):
     """The command line in this process, which is quicker than in one of its own."""

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import asyncssh
 
 from trimtuner.engines.supervising import fence, processes
+from waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from moto.ec2.models.instances import Instance
@@ -97,14 +98,14 @@ class MachineRoom:
         self.call(drop())
 
     def call(self, work: Coroutine[None, None, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_SECONDS)
 
     def close(self) -> None:
         self._is_open = False
         self._ticker.join()
         for machine in self._machines.values():
             self.call(machine.power_off())
-        asyncio.run_coroutine_threadsafe(self._loop.shutdown_default_executor(), self._loop).result(30)
+        asyncio.run_coroutine_threadsafe(self._loop.shutdown_default_executor(), self._loop).result(PATIENCE_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -19,7 +19,7 @@ Pair: TypeAlias = tuple[tuple[str, Choice], tuple[str, Choice]]
 
 CHOICES: dict[str, tuple[Choice, ...]] = {
     "method": tuple(METHODS),
-    "parameters": ("list", "names", "int", "float", "log", "conditional", "constant", "yes or no", "configs"),
+    "parameters": ("list", "names", "int", "float", "log", "conditional", "constant", "yes or no", "configs", "lists"),
     "machines": ("none", "one", "own", "catalog", "counts", "markets", "helpers"),
     "limits": ("none", "cost", "time", "own metric", "several", "impossible"),
     "interruption": ("none", "interrupt", "twice", "kill", "edited"),
@@ -31,6 +31,20 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
     "noise": ("none", "some"),
     "engine": ("local", "replay"),
     "store": ("sqlite", "postgres"),
+    "running": ("once", "repeats", "all nodes", "checkpoint"),
+    "between": ("nothing", "enqueued", "grown"),
+    "options": ("default", "other"),
+}
+_OTHER_OPTIONS = {
+    "trimtuner-gp": "literal=true",
+    "trimtuner-dt": "literal=true",
+    "fabulinus": "scale=linear",
+    "fabolas": "scale=linear",
+    "nephele": "dropping=true",
+    "lynceus": "trees=7",
+    "cherrypick": "model=trees",
+    "eic": "initial=3",
+    "hyperband": "eta=2",
 }
 _ORDER = {name: place for place, name in enumerate(CHOICES)}
 _BEST_OF = 4  # rows, of which the one that meets most pairs is taken
@@ -121,10 +135,12 @@ def fractions_of(shares: Choice) -> list[float]:
     return {"one": [1.0], "two": [0.25, 1.0]}.get(str(shares), [0.0625, 0.125, 0.25, 0.5, 1.0])
 
 
-def method_of(method: Choice, goal: Choice, limits: Choice) -> str:
+def method_of(method: Choice, goal: Choice, limits: Choice, options: Choice) -> str:
     """The method as a job file names it: those that know no limits are told to leave them aside."""
     ignores = "ignore_constraints" in METHODS[str(method)].options and constraints_of(goal, limits)
-    return f"{method}:ignore_constraints=true" if ignores else str(method)
+    told = [_OTHER_OPTIONS[str(method)]] if options == "other" else []
+    told += ["ignore_constraints=true"] if ignores else []
+    return f"{method}:{','.join(told)}" if told else str(method)
 
 
 @cache
@@ -142,7 +158,7 @@ def _serves(method: Choice, goal: Choice, limits: Choice, shares: Choice, machin
         problem = Problem.of(
             space, stated.get("maximize"), stated.get("minimize"), constraints_of(goal, limits), budget, 20
         )
-        recipe_named(method_of(method, goal, limits)).check(problem)
+        recipe_named(method_of(method, goal, limits, "default")).check(problem)
     except InputError:
         return False
     return True
@@ -151,6 +167,7 @@ def _serves(method: Choice, goal: Choice, limits: Choice, shares: Choice, machin
 _RULES: list[tuple[tuple[str, ...], Callable[..., bool]]] = [
     (("goal", "machines"), lambda goal, machines: has_prices(machines) or goal in ("best", "loss")),
     (("limits", "machines"), lambda limits, machines: has_prices(machines) or limits not in ("cost", "several")),
+    (("method", "options"), lambda method, options: options == "default" or method in _OTHER_OPTIONS),
     (("method", "goal", "limits", "shares", "machines"), _serves),
     # A list of configurations has its prices with it, and is as long as somebody cared to write.
     (("parameters", "machines"), lambda parameters, machines: parameters != "configs" or machines in ("none", "one")),
@@ -164,6 +181,12 @@ _RULES: list[tuple[tuple[str, ...], Callable[..., bool]]] = [
     (("engine", "shares"), lambda engine, shares: engine != "replay" or shares != "snapshots"),
     (("engine", "failures"), lambda engine, failures: engine != "replay" or failures == "none"),
     (("engine", "noise"), lambda engine, noise: engine != "replay" or noise == "none"),
+    (("engine", "running"), lambda engine, running: engine != "replay" or running == "once"),
+    (("engine", "between"), lambda engine, between: engine != "replay" or between != "grown"),
+    # What a list of configurations holds, and the one machine that it means, are written out.
+    (("parameters", "between"), lambda parameters, between: parameters != "configs" or between != "grown"),
+    (("parameters", "running"), lambda parameters, running: parameters != "configs" or running != "all nodes"),
+    (("machines", "running"), lambda machines, running: machines != "none" or running != "all nodes"),
 ]
 _RULES_ABOUT = {name: [rule for rule in _RULES if name in rule[0]] for name in CHOICES}
 _MOST_BOUND_FIRST = sorted(

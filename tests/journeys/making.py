@@ -19,9 +19,13 @@ from pathlib import Path
 
 given = dict(word.split("=", 1) for word in sys.argv[1:])
 fraction, trial = float(given.pop("fraction")), int(given.pop("trial"))
+kept = given.pop("checkpoint", "")
+given.pop("repeat", "")
 smaller = [float(share) for share in given.pop("snapshots", "").split(",") if share]
 with open("ran.txt", "a") as file:  # one line a start
     file.write(f"{trial} {os.getpid()}\\n")
+if kept:
+    Path(kept, "kept.txt").write_text("of an attempt")
 goodness = [zlib.crc32(f"{name}={value}".encode()) / 2**32 for name, value in sorted(given.items())]
 good = sum(goodness) / len(goodness)
 time.sleep(float(os.environ["NAP"]))
@@ -58,6 +62,13 @@ _PARAMETERS: dict[str, dict[str, object]] = {
     },
     "constant": {"x": {"values": [1, 2, 3]}, "epochs": {"value": 2}, "kind": {"value": "tree"}},
     "yes or no": {"x": {"values": [True, False]}, "depth": {"values": ["none", 1, 2.5]}},
+    "lists": {"x": {"values": [None, 1, 2]}, "layers": {"values": [[16, 2**53 + 1], [0.5], ["a b", None, True]]}},
+}
+_RUNNING: dict[str, tuple[dict[str, object], list[str]]] = {  # keys of the run, and words of the command
+    "once": ({}, []),
+    "repeats": ({"repeats": 2}, ["repeat={repeat}"]),
+    "all nodes": ({"nodes": "all"}, []),
+    "checkpoint": ({}, ["checkpoint={checkpoint}"]),
 }
 _DIGITS = {  # the space of the table that a replay plays
     "hidden_units": {"values": [32, 64, 128, 256, 512], "scale": "log"},
@@ -94,6 +105,7 @@ def job_of(journey: Journey, storage: str | None, name: str) -> dict[str, object
     space = _space(journey)
     names = space.get("parameters") or ("kind", "number")
     words = [*(f"{one}={{{one}}}" for one in names), "fraction={fraction}", "trial={trial}"]
+    keys, more = _RUNNING[str(journey["running"])]
     is_interrupted = journey["interruption"] in ("interrupt", "twice", "kill")
     played = {"table": "digits", "pace": 100} if journey["engine"] == "replay" else {}
     money = {"money": "5 USD"} if has_prices(journey["machines"]) else {}
@@ -105,7 +117,8 @@ def job_of(journey: Journey, storage: str | None, name: str) -> dict[str, object
         "data": {"fractions": fractions_of(journey["shares"]), "snapshots": journey["shares"] == "snapshots"},
         **space,
         "run": {
-            "command": [sys.executable, "train.py", *words, "snapshots={snapshots}"],
+            **keys,
+            "command": [sys.executable, "train.py", *words, *more, "snapshots={snapshots}"],
             "timeout": "20s",
             "environment": {
                 "NAP": "0.4" if is_interrupted else "0",
@@ -114,9 +127,19 @@ def job_of(journey: Journey, storage: str | None, name: str) -> dict[str, object
             },
         },
         "engine": {"type": journey["engine"], **played, "parallel": journey["parallel"]},
-        "search": {"method": method_of(journey["method"], journey["goal"], journey["limits"]), "seed": SEED},
+        "search": {
+            "method": method_of(journey["method"], journey["goal"], journey["limits"], journey["options"]),
+            "seed": SEED,
+        },
     }
     return job if storage is None else {**job, "storage": storage}
+
+
+def grown(job: dict[str, object]) -> dict[str, object]:
+    """The job with a parameter more, which was left alone until now."""
+    space, run = job["parameters"], job["run"]
+    added = {"more": {"values": [1, 2], "default": 1}}
+    return {**job, "parameters": {**space, **added}, "run": {**run, "command": [*run["command"], "more={more}"]}}
 
 
 def _space(journey: Journey) -> dict[str, object]:

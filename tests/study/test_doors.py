@@ -12,6 +12,7 @@ import pytest
 import trimtuner as tt
 from trimtuner.records import Records, RecordsView
 from trimtuner.records.restoring import restore, soundness_of
+from waiting import PATIENCE_SECONDS
 
 
 def space(**parameters: object) -> tt.Space:
@@ -397,7 +398,7 @@ def test_as_many_trials_run_at_once_as_there_are_jobs(storage):
     together = threading.Barrier(3)
 
     def measure(config: dict, fraction: float) -> dict[str, float]:
-        together.wait(60)  # which a trial that runs alone does not pass
+        together.wait(PATIENCE_SECONDS)  # which a trial that runs alone does not pass
         return train(config, fraction)
 
     one = study(storage=storage)

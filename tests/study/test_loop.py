@@ -10,6 +10,7 @@ import trimtuner as tt
 from trimtuner.errors import SearchOver
 from trimtuner.study.loop import Ended, Runner, rounds
 from trimtuner.study.study import Study
+from waiting import PATIENCE_SECONDS
 
 
 def study(trials: int) -> Study:
@@ -80,7 +81,7 @@ def test_a_runner_with_three_places_has_three_trials_run_at_once_and_each_is_tol
     of, together = study(trials=9), Barrier(3)
 
     def measure(trial: tt.Trial) -> float:
-        together.wait(60)  # which a trial that runs alone does not pass
+        together.wait(PATIENCE_SECONDS)  # which a trial that runs alone does not pass
         return trial.number / 10
 
     told, over = seen(InThreads(of, measure, places=3))

@@ -16,7 +16,7 @@ import pytest
 import trimtuner as tt
 from trimtuner.records import RecordsView
 from trimtuner.study.owners import HEARTBEAT_SECONDS
-from waiting import wait_until
+from waiting import PATIENCE_SECONDS, wait_until
 
 
 def space() -> tt.Space:
@@ -171,7 +171,7 @@ def test_threads_that_choose_at_the_same_moment_are_handed_different_trials(kept
     def claim_when_all_have_chosen(trial: tt.Trial) -> bool:
         if not hasattr(has_waited, "yes"):
             has_waited.yes = True
-            all_have_chosen.wait(60)
+            all_have_chosen.wait(PATIENCE_SECONDS)
         return claim_alone(trial)
 
     monkeypatch.setattr(shared._memory, "claim", claim_when_all_have_chosen)
@@ -205,7 +205,7 @@ def test_of_threads_that_tell_the_same_trial_one_is_heard(monkeypatch):
 
     def look_together(trial: tt.Trial) -> tt.Trial:
         own = look(trial)
-        all_have_looked.wait(60)
+        all_have_looked.wait(PATIENCE_SECONDS)
         return own
 
     monkeypatch.setattr(shared, "_own", look_together)
