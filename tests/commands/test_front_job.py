@@ -83,7 +83,7 @@ def test_best_lists_the_front_from_the_cheapest_with_the_knee_and_its_command(jo
     told = ask("best", job).stdout
     lines = told.splitlines()
     assert lines[0] == "the best accuracy for every cost:"
-    assert [line.split()[0] for line in lines[2:6]] == ["0.001", "0.002", "0.004", "0.008"]
+    assert [line.split()[:2] for line in lines[2:6]] == [[usd, "cents"] for usd in ("0.1", "0.2", "0.4", "0.8")]
     assert [("<- knee" in line, "measured" in line) for line in lines[2:6]] == [
         (False, True),
         (True, True),
@@ -127,7 +127,7 @@ def test_everything_that_tells_of_a_study_tells_of_this_one(job, tmp_path):
     assert "maximize accuracy, minimize cost" in written
     assert "it is the knee of the front of accuracy against cost" in written
     assert "next on the front" in written
-    assert "the knee is at cost 0.002 USD" in written
+    assert "the knee is at cost 0.2 cents" in written
 
 
 def test_a_loss_against_cost_is_told_everywhere_too(job, tmp_path):
@@ -152,7 +152,7 @@ def test_a_loss_against_cost_is_told_everywhere_too(job, tmp_path):
     written = page.read_text()
     assert "minimize loss, minimize cost" in written
     assert "it is the knee of the front of loss against cost" in written
-    assert "the knee is at cost 0.002 USD" in written
+    assert "the knee is at cost 0.2 cents" in written
 
 
 def test_a_price_that_is_money_needs_prices(tmp_path):

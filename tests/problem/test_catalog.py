@@ -99,7 +99,7 @@ def test_no_price_is_out_of_proportion():
             assert 0.3 < vm.price_per_hour / vm.gpus < 15.0, name
         else:
             assert 0.001 < vm.price_per_hour / vm.vcpus < 0.12, name
-        assert 0.2 <= vm.memory_gib / vm.vcpus < 20, name
+        assert 0.2 <= vm.memory_gib / vm.vcpus < 25, name  # most: Azure's NV36adms, 880 GiB for 36
 
 
 def test_within_a_family_a_larger_machine_is_never_cheaper():
