@@ -1,8 +1,8 @@
 """Which searches each figure and table of the papers needs.
 
-All of them take about five hours of one core, of which Nephele's lookahead takes more than half (seconds a search, one
-thread: random, CherryPick, Lynceus and Nephele 0.1 to 2, with a horizon of 1 ten, of 2 sixty; TrimTuner 3 to 8, with
-DIRECT 16; FABOLAS and Fabulinus 20).
+All of them take about four hours of one core (seconds a search, one thread: random, CherryPick, Lynceus and Nephele 0.2
+to 1, with a horizon of 1 two to eight, of 2 thirteen to 26; TrimTuner 3 to 8, with DIRECT 16; FABOLAS 7, with a hundred
+trials 19, Fabulinus 20 to 24).
 """
 
 from __future__ import annotations
