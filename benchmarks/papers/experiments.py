@@ -1,8 +1,8 @@
 """Which searches each figure and table of the papers needs.
 
-All of them take about four hours of one core (seconds a search, one thread: random, CherryPick, Lynceus and Nephele 0.2
-to 1, with a horizon of 1 two to eight, of 2 thirteen to 26; TrimTuner 3 to 8, with DIRECT 16; FABOLAS 7, with a hundred
-trials 19, Fabulinus 20 to 24).
+All of them take about two and a half hours of one core (seconds a search, one thread: random, CherryPick, Lynceus and
+Nephele 0.2 to 1, with a horizon of 1 two to eight, of 2 eight to fifteen; TrimTuner 3 to 8, with DIRECT 17; FABOLAS 7,
+with a hundred trials 19, Fabulinus 20 to 24).
 """
 
 from __future__ import annotations

@@ -56,6 +56,14 @@ def test_a_search_that_ended_by_itself_says_why_and_one_that_was_stopped_can_go_
     assert "The search is over" not in now.VIEW.html(stopped)
 
 
+def test_a_run_that_measured_nothing_and_blamed_the_command_is_not_a_search_that_is_over(subject):
+    nothing = replace(subject.history, pending=(), outcomes=())
+    why = "5 trials failed and none was measured, so it seems to be the command; mend it, and run again"
+    blamed = replace(subject, runs=0, history=nothing, job_file="job.yaml", why_over=why)
+    assert any(words.startswith(f"No run is at work: {why}") for words in troubles(blamed))
+    assert "The search is over" not in now.VIEW.html(blamed)
+
+
 def test_each_limit_is_shown_with_its_margin_before_a_model_is_fitted(subject):
     trial = next(one for one in reversed(subject.trials) if one.recommended is not None)
     config, fraction = trial.recommended

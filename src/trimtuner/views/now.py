@@ -67,14 +67,20 @@ def is_over(subject: StudyState) -> bool:
     """Whether the search ended by its budget or by its stop rule, so that another run would not go on."""
     most = subject.limits.trials
     is_used_up = most is not None and len(subject.history.counted) >= most
-    return is_used_up or subject.why_over not in ("", ASKED_TO_STOP)
+    return is_used_up or bool(why_ended(subject))
+
+
+def why_ended(subject: StudyState) -> str:
+    """Why the search ended by itself; nothing where it was asked to, or where it measured nothing and is to go on."""
+    is_by_itself = subject.why_over != ASKED_TO_STOP and bool(subject.history.measurements)
+    return why_over(subject.why_over) if is_by_itself else ""
 
 
 def _over_words(subject: StudyState) -> str:
     """Why it is over, in the words of its last run; one that says nothing has used up its trials."""
     if subject.runs != 0 or subject.history.pending or not is_over(subject):
         return ""
-    said = why_over(subject.why_over) if subject.why_over not in ("", ASKED_TO_STOP) else "its trials are used up"
+    said = why_ended(subject) or "its trials are used up"
     return f"The search is over: {said}. With a larger budget, or another stop rule, 'trimtuner run' goes on."
 
 

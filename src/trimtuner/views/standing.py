@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement
-from trimtuner.state import ASKED_TO_STOP, Money, StudyState
+from trimtuner.state import Money, StudyState
 from trimtuner.views.blocks import Block, Picture, TextTable
 from trimtuner.views.drawing.chart import Chart, across, unit_of, up
 from trimtuner.views.marking import mark_of
-from trimtuner.views.now import is_over, troubles
-from trimtuner.views.words import count_of, metric, usd, value_text, why_over
+from trimtuner.views.now import is_over, troubles, why_ended
+from trimtuner.views.words import count_of, metric, usd, value_text
 
 MOST_AGAINST = 6  # studies beside each other, each with a colour of its own
 
@@ -74,7 +74,8 @@ def _at_rest(subject: StudyState) -> str:
     """Why no run is at work, as far as a word tells."""
     if not is_over(subject):
         return "at rest"
-    return f"over: {why_over(subject.why_over)}" if subject.why_over not in ("", ASKED_TO_STOP) else "over"
+    why = why_ended(subject)
+    return f"over: {why}" if why else "over"
 
 
 def _best_measured(subject: StudyState) -> tuple[Measurement | None, tuple[tuple[float, float], ...]]:

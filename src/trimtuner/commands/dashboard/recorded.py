@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from trimtuner.errors import TrimTunerError
@@ -36,10 +36,10 @@ class InRecord:
         """See how it stands; what has not changed is not read again."""
         with self.lock:
             try:
-                runs = len(alive_owners(self.watched))
-                seen = f"{self.watched.version()}, {runs} runs"
+                alive = alive_owners(self.watched)
+                seen = f"{self.watched.version()}, {len(alive)} runs"
                 if seen != self.looked_at:
-                    self.standing, self.trouble = standing_of(_state(self.watched, runs)), ""
+                    self.standing, self.trouble = standing_of(_state(self.watched, alive)), ""
                 self.looked_at = seen
             except Exception as error:
                 self.standing, self.trouble, self.looked_at = None, words_instead(error), str(error)
@@ -65,10 +65,9 @@ class RecordWatched:
         return list(self._known.values())
 
 
-def _state(view: StudyView, runs: int) -> StudyState:
+def _state(view: StudyView, alive: Collection[str]) -> StudyState:
     """The study as far as its record tells: nothing of its space, which a line has no place for."""
     history, now, definition = view.history(), view.status(), view.definition
-    alive = alive_owners(view)
     return StudyState(
         name=view.name,
         method=str(definition.get("method", "")),
@@ -79,7 +78,7 @@ def _state(view: StudyView, runs: int) -> StudyState:
         money=Money(now.budget, now.spent, now.reserved),
         attempts=tuple(view.attempts()),
         now=view.now(),
-        runs=runs,
+        runs=len(alive),
         unwatched=frozenset(one.trial.number for one in view.open_trials() if one.owner not in alive),
         why_over=view.why_over(),
         job_file="JOB",

@@ -49,7 +49,7 @@ def held_ports(wanted: int, count: int) -> Iterator[HeldPorts]:
     around = [*range(wanted, _LAST, count), *range(_FIRST, wanted, count)]
     descriptor = os.open(_lock_file(), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
-        first = next((port for port in around if _is_taken(descriptor, port, count)), wanted)
+        first = next((port for port in around if _took(descriptor, port, count)), wanted)
         yield HeldPorts(first, (descriptor,))
     finally:
         os.close(descriptor)
@@ -75,8 +75,8 @@ def meeting_here(nodes: list[NodeRecord]) -> Iterator[tuple[list[NodeRecord], Se
         yield at_port(nodes, ports.first), ports.descriptors
 
 
-def _is_taken(descriptor: int, port: int, count: int) -> bool:
-    """Whether they are ours now."""
+def _took(descriptor: int, port: int, count: int) -> bool:
+    """Take them, where no other attempt has them and nobody listens there; whether they are ours now."""
     if not _try_range(descriptor, fcntl.F_WRLCK, port, count):
         return False
     if all(map(_is_free, range(port, port + count))):
