@@ -16,6 +16,20 @@ settings.register_profile("trimtuner", deadline=None, derandomize=True, max_exam
 settings.load_profile("trimtuner")
 
 
+# Groups that mostly wait, for clusters, machines and pages: what only computes fills the time beside them.
+_FIRST = ("slurm", "ray", "aws", "browser", "assistants")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest groups begin first; all else stays in its order."""
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    groups = {mark.args[0] for mark in item.iter_markers("xdist_group")}
+    return next((turn for turn, group in enumerate(_FIRST) if group in groups), len(_FIRST))
+
+
 def pytest_collection_finish() -> None:
     """What was imported and collected stays to the end: no collection of garbage need look through all of it."""
     gc.collect()

@@ -2,7 +2,7 @@
 
 The command is a real one: a process of its own, with the arguments, folder, environment and files of the shell that
 calls it, that ends as it would. Only its imports were done before. The program ``trimtuner`` that the shell finds is
-``quick_client.py``, which hands these over, passes signals on and waits.
+``quick_client.py``, which hands these over, passes signals on and waits. ``python-prepared`` runs a script so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from runpy import run_path
 
+SCRIPTS = "python-prepared"  # the program that runs a script
 _PREPARED = (
     "trimtuner.cli",
     "trimtuner.jobs.validation",
@@ -27,9 +29,15 @@ _PREPARED = (
     "trimtuner.commands.report",
     "trimtuner.commands.running",
     "trimtuner.commands.dashboard.app",
+    "trimtuner.commands.transfer",
+    "trimtuner.engines.local.engine",
     "uvicorn",
+    "scipy.optimize",
+    "scipy.spatial.distance",
     "sqlalchemy.dialects.sqlite",
-    "pydantic.type_adapter",  # by the library of the command line, when it is first used
+    "sqlalchemy.dialects.postgresql.psycopg",
+    "encodings.ascii",
+    "encodings.utf_8_sig",
 )
 
 
@@ -38,10 +46,9 @@ def quick_commands(server_program: Path = Path(__file__)) -> Iterator[Path]:
     """A folder for the PATH, with a ``trimtuner`` that begins at once, and the socket by which it is asked for."""
     with tempfile.TemporaryDirectory(prefix="quick-") as name:
         folder = Path(name)
-        socket_path, program = folder / "socket", folder / "trimtuner"
-        client = Path(__file__).with_name("quick_client.py")
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "{client}" "{socket_path}" "$@"\n')
-        program.chmod(0o755)
+        socket_path = folder / "socket"
+        _write_program(folder / "trimtuner", f'"{socket_path}" trimtuner')
+        _write_program(folder / SCRIPTS, f'"{socket_path}"')
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
         environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         environment |= {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
@@ -59,10 +66,18 @@ def quick_commands(server_program: Path = Path(__file__)) -> Iterator[Path]:
             server.stdin.close()
 
 
+def _write_program(path: Path, first_words: str) -> None:
+    client = Path(__file__).with_name("quick_client.py")
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "{client}" {first_words} "$@"\n')
+    path.chmod(0o755)
+
+
 def serve(path: str) -> None:
     """Wait for commands; returns in a process of its own for each, which is all set up to run it."""
     for name in _PREPARED:
-        import_module(name)
+        with suppress(ModuleNotFoundError):  # an extra
+            import_module(name)
+    _try_out()
     gc.collect()
     gc.freeze()  # or every command would copy all of this when it first looks for garbage
     gc.set_threshold(20_000, 20, 20)
@@ -82,6 +97,15 @@ def serve(path: str) -> None:
     _become(connection)
 
 
+def _try_out() -> None:
+    """A first command: there is more that the library of the command line imports when it is first used."""
+    from trimtuner.cli import app_of
+    from trimtuner.errors import TrimTunerError
+
+    with suppress(TrimTunerError):
+        app_of("validate")(["validate", "no-such-job.yaml"])
+
+
 def _let_go_of_ended() -> None:
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
@@ -96,7 +120,8 @@ def _become(connection: socket.socket) -> None:
     if child != 0:
         connection.sendall(child.to_bytes(8, "big"))
         _, status = os.waitpid(child, 0)
-        connection.sendall((os.waitstatus_to_exitcode(status) % 256).to_bytes(8, "big"))
+        with suppress(BrokenPipeError):  # who asked for it was killed meanwhile
+            connection.sendall((os.waitstatus_to_exitcode(status) % 256).to_bytes(8, "big"))
         os._exit(0)
     connection.close()
     for number, file in enumerate(files):
@@ -105,7 +130,8 @@ def _become(connection: socket.socket) -> None:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    sys.argv = ["trimtuner", *request["words"]]
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+    sys.argv = request["words"]
 
 
 def _received(connection: socket.socket, size: int) -> bytes:
@@ -117,6 +143,9 @@ def _received(connection: socket.socket, size: int) -> bytes:
 
 if __name__ == "__main__":
     serve(sys.argv[1])
-    from trimtuner.cli import main
+    if sys.argv[0] == "trimtuner":
+        from trimtuner.cli import main
 
-    main()
+        main()
+    else:
+        run_path(sys.argv[0], run_name="__main__")

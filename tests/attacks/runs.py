@@ -26,7 +26,7 @@ class Run:
         self._code: int | None = None
         self._connection = socket.socket(socket.AF_UNIX)
         self._connection.connect(str(quick / "socket"))
-        self.pid = self._begin(["run", "-q", str(job)], folder)
+        self.pid = self._begin(["trimtuner", "run", "-q", str(job)], folder)
 
     def _begin(self, words: list[str], folder: Path) -> int:
         environment = {**os.environ, "PYTHON_CLOCK_FILE": str(self.clock), "PGPASSWORD": PASSWORD}

@@ -7,10 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chi2
+from scipy.stats import chi2, qmc
 
 from decisions.fakes import failed, history_of, problem_of, ran, space_of, trial
-from trimtuner.decisions.designs import AcrossFractions, AsLongAs, CheapStart, LatinHypercube, RandomSearch, latin_order
+from trimtuner.decisions.designs import (
+    AcrossFractions,
+    AsLongAs,
+    CheapStart,
+    LatinHypercube,
+    RandomSearch,
+    latin_order,
+    latin_points,
+)
 from trimtuner.problem.history import History, Trial
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 from trimtuner.problem.space import Pool, Space
@@ -221,6 +229,14 @@ def test_each_part_of_each_parameter_has_one_point_of_a_latin_hypercube(count, s
     assert len(trials) == count
     for name in ("x", "y"):
         assert_one_in_each_stratum([one.config[name] for one in trials], SIDE, 2 * SIDE - 1, step=1)
+
+
+@given(seeds, st.integers(1, 20), st.integers(1, 6))
+def test_the_points_of_a_latin_hypercube_are_those_of_scipy(seed, count, dimension):
+    theirs = qmc.LatinHypercube(dimension, seed=np.random.default_rng(seed))
+    generator = np.random.default_rng(seed).spawn(1)[0]
+    for _ in range(2):
+        assert latin_points(count, dimension, generator).tolist() == theirs.random(count).tolist()
 
 
 def test_a_latin_hypercube_is_followed_by_another():

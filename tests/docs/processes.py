@@ -7,7 +7,6 @@ import os
 import select
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -92,11 +91,11 @@ class Shell:
 class Interpreter:
     """A Python that runs blocks one by one in one namespace."""
 
-    def __init__(self, folder: Path, log: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, log: Path, environment: Mapping[str, str], python: Path) -> None:
         self._log = log
         with log.open("ab") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, str(Path(__file__).with_name("interpreter.py")), str(log)],
+                [python, Path(__file__).with_name("interpreter.py"), log],
                 cwd=folder,
                 env=environment,
                 stdin=subprocess.PIPE,

@@ -19,6 +19,7 @@ say ``needs: [postgres]`` (see needs.py) and ``slow: true``. While writing: ``py
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ from page import Block, Page, PageFault
 from processes import Interpreter, Shell, TookTooLongError, end_all_in
 
 from postgres_server import PostgresServer
+from quick_commands import SCRIPTS
 
 _DATA = ("json", "toml", "csv")
 _LANGUAGES = "python, console, yaml, json, toml, csv, text"
@@ -40,7 +42,7 @@ _LANGUAGES = "python, console, yaml, json, toml, csv, text"
 def run_page(page: Page, server: PostgresServer | None = None, programs: Path | None = None) -> None:
     """Run all blocks of a page in a fresh folder; a ``PageFault`` says which one is not as the page says.
 
-    ``programs`` is a folder that commands are looked for first, such as that of ``quick_commands``.
+    ``programs`` is a folder of ``quick_commands``: commands are looked for there first.
     """
     if strange := unknown(page.needs):
         raise PageFault(page.name, 1, f"needs: nobody knows how to provide {', '.join(strange)}")
@@ -48,7 +50,8 @@ def run_page(page: Page, server: PostgresServer | None = None, programs: Path | 
         environment = environment_of(page.needs, base, server, programs)
         folder = base / "job"
         folder.mkdir()
-        place = _Place(page.name, folder, base, environment)
+        python = Path(sys.executable) if programs is None else programs / SCRIPTS
+        place = _Place(page.name, folder, base, environment, python)
         try:
             for block in page.blocks:
                 place.run(block)
@@ -74,6 +77,7 @@ class _Place:
     folder: Path
     base: Path
     environment: dict[str, str]
+    python: Path
     job_file: Path | None = None
     shell: Shell | None = None
     interpreter: Interpreter | None = None
@@ -129,7 +133,7 @@ class _Place:
 
     def _execute(self, block: Block) -> None:
         if self.interpreter is None:
-            self.interpreter = Interpreter(self.folder, self.base / "printed", self.environment)
+            self.interpreter = Interpreter(self.folder, self.base / "printed", self.environment, self.python)
         failure = self.interpreter.run(block.text, self.page, block.line + 1)
         if failure is not None:
             raise PageFault(self.page, failure[0], f"the python block of line {block.line} fails\n{failure[1]}")

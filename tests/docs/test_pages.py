@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from needs import POSTGRES, missing
 from page import PageFault, read_page
 from running import run_page
 
-from quick_commands import quick_commands
+from written_jobs import quick_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pages show the local engine, which is for Linux")
 
@@ -38,13 +37,6 @@ def marked(path: Path) -> object:
     return pytest.param(path, id=name_of(path), marks=marks)
 
 
-@pytest.fixture(scope="module")
-def programs() -> Iterator[Path]:
-    """A ``trimtuner`` that need not import everything for every command of every page."""
-    with quick_commands() as folder:
-        yield folder
-
-
 @pytest.mark.parametrize("path", [marked(path) for path in _PATHS])
 def test_every_block_of_the_page_does_what_it_says(path, request):
     try:
@@ -54,7 +46,7 @@ def test_every_block_of_the_page_does_what_it_says(path, request):
         if reason := missing(page.needs):
             pytest.skip(reason)
         server = request.getfixturevalue("postgres_server") if POSTGRES in page.needs else None
-        run_page(page, server, request.getfixturevalue("programs"))
+        run_page(page, server, Path(quick_program()).parent)
     except PageFault as fault:
         pytest.fail(str(fault), pytrace=False)
 

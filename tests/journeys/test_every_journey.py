@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 
 from journeys.choices import CHOICES, Journey, covering, is_allowed, pairs_in
 from postgres_server import PASSWORD
-from quick_commands import quick_commands
+from written_jobs import quick_program
 
 pytest.register_assert_rewrite("journeys.walking")
 from journeys.walking import walk  # noqa: E402
@@ -30,12 +29,6 @@ def rows(seed: int) -> list[Journey]:
     return list(covering(seed))
 
 
-@pytest.fixture(scope="module")
-def quick() -> Iterator[Path]:
-    with quick_commands() as folder:
-        yield folder
-
-
 def walked(journey: Journey, folder: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     print(journey)
     storages: list[str | None] = [None, None]
@@ -43,7 +36,7 @@ def walked(journey: Journey, folder: Path, request: pytest.FixtureRequest, monke
         server = request.getfixturevalue("postgres_server")
         monkeypatch.setenv("PGPASSWORD", PASSWORD)
         storages = [server.address(server.new_database(), password=None) for _ in storages]
-    walk(folder, journey, *storages, request.getfixturevalue("quick") / "trimtuner")
+    walk(folder, journey, *storages, Path(quick_program()))
 
 
 @pytest.mark.parametrize("number", range(FEW))

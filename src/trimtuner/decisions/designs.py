@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from trimtuner.arrays import Positions
+from trimtuner.arrays import Floats, Positions
 from trimtuner.problem.history import History
 from trimtuner.problem.problem import Problem
 from trimtuner.problem.space import Pool
@@ -171,15 +171,13 @@ def latin_order(pool: Pool, fractions: Sequence[float], block: int, seed: int) -
 
     Each point stands for the nearest member of the pool that was not named before.
     """
-    from scipy.stats.qmc import LatinHypercube as Sampler
-
     rows = pool.rows[: pool.lasting]
     low, spread = rows.min(axis=0), np.ptp(rows, axis=0)
     box = (rows - low) / np.where(spread > 0, spread, 1.0)
     is_open = np.ones((len(fractions), len(rows)), dtype=bool)
-    sampler = Sampler(box.shape[1] + 1, seed=np.random.default_rng([seed, 78]))
+    generator = np.random.default_rng([seed, 78]).spawn(1)[0]
     while is_open.any():
-        for point in sampler.random(min(block, int(is_open.sum()))):
+        for point in latin_points(min(block, int(is_open.sum())), box.shape[1] + 1, generator):
             level = min(int(point[-1] * len(fractions)), len(fractions) - 1)
             if not is_open[level].any():
                 continue
@@ -187,6 +185,18 @@ def latin_order(pool: Pool, fractions: Sequence[float], block: int, seed: int) -
             position = int(distance.argmin())
             is_open[level, position] = False
             yield position, fractions[level]
+
+
+def latin_points(count: int, dimension: int, generator: np.random.Generator) -> Floats:
+    """A Latin hypercube (McKay, Beckman and Conover, 1979): in each column, one point in each of ``count`` slices.
+
+    Those of ``scipy.stats.qmc``, to the last digit; to load that takes longer than all else that a run begins with.
+    """
+    within = generator.uniform(size=(count, dimension))
+    slices = np.tile(np.arange(1, count + 1), (dimension, 1))
+    for column in slices:
+        generator.shuffle(column)
+    return np.asarray((slices.T - within) / count)
 
 
 def _random_order(count: int, seed: int) -> Positions:

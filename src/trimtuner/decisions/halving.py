@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from scipy.special import logsumexp, softmax
 
 from trimtuner.arrays import Booleans, Floats, Positions
@@ -351,5 +350,7 @@ class _Density:
         return _Density(self.points, factor * self.widths)
 
     def log_at(self, rows: Floats) -> Floats:
+        from scipy.spatial.distance import cdist  # who asks for no density need not load it
+
         squared = cdist(rows / self.widths, self.points / self.widths, "sqeuclidean")
         return np.asarray(logsumexp(-0.5 * squared, axis=1))
