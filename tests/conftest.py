@@ -5,7 +5,10 @@ And a PostgreSQL server for those that need one: one a process, started when fir
 
 import gc
 import importlib.util
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -14,6 +17,14 @@ from postgres_server import NOT_HERE, PostgresServer, find_binaries, running_ser
 
 settings.register_profile("trimtuner", deadline=None, derandomize=True, max_examples=15)
 settings.load_profile("trimtuner")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """In a fresh clone the tests are compiled once, and not by every process that is about to collect them."""
+    if not sys.dont_write_bytecode and not Path(__file__).with_name("views").joinpath("__pycache__").exists():
+        words = [sys.executable, "-m", "pytest", "--collect-only", "-n", "0", *config.args]
+        subprocess.run(words, cwd=config.invocation_params.dir, stdout=subprocess.DEVNULL, check=False)
 
 
 # Groups that mostly wait, for clusters, machines and pages: what only computes fills the time beside them.

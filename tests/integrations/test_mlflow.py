@@ -1,25 +1,31 @@
 """A real MLflow store in a SQLite file: what is logged of a study there, and what is read of runs by whomever."""
 
+from __future__ import annotations
+
 import contextlib
+import importlib.util
 import json
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
 
 import trimtuner as tt
+from trimtuner.cli import app_of
+from trimtuner.integrations.mlflow import TrackedStudy, log_progress, log_study, measurements_from
 from trimtuner.problem.history import History, Measurement, Outcome, Trial
 from trimtuner.records import Attempt
+from written_jobs import write_job
+
+if TYPE_CHECKING:  # and where it is used: to import it takes seconds, of whoever collects these tests
+    import mlflow
 
 os.environ.update(MLFLOW_DISABLE_TELEMETRY="true", DO_NOT_TRACK="true")  # read when mlflow is imported
-mlflow = pytest.importorskip("mlflow")
-pytest.importorskip("alembic")  # for a store in a database
-from mlflow.entities import Metric, Param  # noqa: E402
-
-from trimtuner.cli import app_of  # noqa: E402
-from trimtuner.integrations.mlflow import TrackedStudy, log_progress, log_study, measurements_from  # noqa: E402
-from written_jobs import write_job  # noqa: E402
+for _name in ("mlflow", "alembic"):  # the second for a store in a database
+    if importlib.util.find_spec(_name) is None:
+        pytest.skip(f"{_name} is not installed; install trimtuner[mlflow]", allow_module_level=True)
 
 app = app_of()
 
@@ -51,7 +57,9 @@ def store(tmp_path_factory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def client(store) -> mlflow.MlflowClient:
-    return mlflow.MlflowClient(tracking_uri=store)
+    from mlflow import MlflowClient
+
+    return MlflowClient(tracking_uri=store)
 
 
 @pytest.fixture
@@ -85,6 +93,8 @@ def runs_in(client: mlflow.MlflowClient, experiment: str) -> dict[str | None, ml
 
 def log_run(client, experiment, params, metrics, status="FINISHED", seconds=2.0):
     """A run as somebody else's script would log it; metrics are of one step, or of several by their step."""
+    from mlflow.entities import Metric, Param
+
     found = client.get_experiment_by_name(experiment)
     place = client.create_experiment(experiment) if found is None else found.experiment_id
     run = client.create_run(place, start_time=1_000_000, run_name="somebody's")
@@ -171,6 +181,8 @@ def test_logging_again_adds_only_what_is_new(store, client, experiment):
 
 
 def test_a_run_that_was_left_half_written_is_completed(store, client, experiment, monkeypatch):
+    from mlflow import MlflowClient
+
     of = study()
     tell_three(of)
 
@@ -178,7 +190,7 @@ def test_a_run_that_was_left_half_written_is_completed(store, client, experiment
         raise ConnectionError
 
     with monkeypatch.context() as patched:
-        patched.setattr(mlflow.MlflowClient, "log_batch", fall_over)
+        patched.setattr(MlflowClient, "log_batch", fall_over)
         with pytest.raises(tt.InputError, match="ConnectionError"):
             log_study(of, store, experiment)
     assert log_study(of, store, experiment).added == 3
@@ -299,10 +311,12 @@ def test_an_address_that_does_not_work_is_an_error_without_its_password(address,
 
 
 def test_a_password_is_not_told_in_whatever_form_the_library_writes_the_address(store, monkeypatch):
+    from mlflow import MlflowClient
+
     def fall_over(*_):
         raise OSError(f"cannot reach https://me:{SECRET}@elsewhere/api now")
 
-    monkeypatch.setattr(mlflow.MlflowClient, "get_experiment_by_name", fall_over)
+    monkeypatch.setattr(MlflowClient, "get_experiment_by_name", fall_over)
     with pytest.raises(tt.InputError, match=r"MLflow at sqlite.*: cannot reach https://elsewhere/api now"):
         log_study(study(), store)
 
