@@ -24,7 +24,8 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
     """In a fresh clone the tests are compiled once, and not by every process that is about to collect them."""
     if not sys.dont_write_bytecode and not Path(__file__).with_name("views").joinpath("__pycache__").exists():
         words = [sys.executable, "-m", "pytest", "--collect-only", "-n", "0", *config.args]
-        subprocess.run(words, cwd=config.invocation_params.dir, stdout=subprocess.DEVNULL, check=False)
+        folder, nowhere = config.invocation_params.dir, subprocess.DEVNULL  # what is wrong, the others will tell
+        subprocess.run(words, cwd=folder, stdout=nowhere, stderr=nowhere, check=False)
 
 
 # Groups that mostly wait, for clusters, machines and pages: what only computes fills the time beside them.
