@@ -541,7 +541,9 @@ def written_trials(folder):
     long = replace(subject, history=replace(subject.history, outcomes=many, pending=()))
     written = folder / "trials.html"
     table = section(trials.VIEW, html_of(trials.VIEW.shown_in_report(long)))
-    written.write_text(f"<!DOCTYPE html><style>{style()}</style><main>{table}</main><script type='module'>{script()}</script>")
+    written.write_text(
+        f"<!DOCTYPE html><style>{style()}</style><main>{table}</main><script type='module'>{script()}</script>"
+    )
     return written.as_uri()
 
 

@@ -183,6 +183,7 @@ async function sortBy(name, direction) {
   if (!head) return;
   head.setAttribute("aria-sort", direction);
   if (asked.every) await asked.every();
+  await pause();
   arrange(table);
   await pause();
   filterTrials();
