@@ -21,6 +21,7 @@ from typing import Protocol, TypeVar
 from benchmarks.papers.cache import ends_with_newline
 from benchmarks.papers.jobs import digest
 from benchmarks.papers.runner import progress, workers
+from benchmarks.tables.public_jobs import public_jobs, read_public_job
 from trimtuner import __version__
 from trimtuner.engines.table import Table, known_tables
 from trimtuner.errors import InputError
@@ -148,8 +149,8 @@ def trouble_with(table: Table) -> str | None:
 
 @cache
 def load_table(name: str) -> Table:
-    """Read once in each process."""
-    return Table.find(name)
+    """Read once in each process: one that ships, or a public job of the benchmarks."""
+    return read_public_job(name) if name in public_jobs() else Table.find(name)
 
 
 def unit_of(table: Table) -> float:

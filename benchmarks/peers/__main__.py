@@ -11,6 +11,7 @@ from benchmarks.kept import Kept, options, ready_tables, run_missing, table_dige
 from benchmarks.peers.entrants import ENTRANTS, entrant_named
 from benchmarks.peers.report import write_report
 from benchmarks.peers.store import Search, read_finished, run_one
+from benchmarks.tables.public_jobs import public_jobs
 from benchmarks.variants import PLAIN, VARIANTS
 
 NAME = "peers"
@@ -19,7 +20,7 @@ NAME = "peers"
 def main(arguments: Sequence[str] | None = None) -> None:
     names = [one.name for one in ENTRANTS]
     parser = options(__doc__.splitlines()[0], NAME)
-    parser.set_defaults(processes=2)
+    parser.set_defaults(processes=2, seeds=5)  # 29 jobs: more takes hours
     parser.add_argument("--peers", nargs="+", default=names, choices=names, metavar="PEER", help=", ".join(names))
     parser.add_argument(
         "--variants",
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     seeds = range(chosen.first_seed, chosen.first_seed + chosen.seeds)
     if not chosen.report_only:
         versions = {name: entrant_named(name).version() for name in chosen.peers}
-        tables = ready_tables(chosen.tables)
+        tables = ready_tables(chosen.tables or [*ready_tables(None), *public_jobs()])
         # Seed by seed, so that a run that is ended has all peers on the same seeds.
         searches = [
             Search(table, variant, peer, seed, chosen.trials, table_digest(table), versions[peer])
@@ -41,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for table in tables
             for variant in chosen.variants
             for peer in chosen.peers
+            if seed - chosen.first_seed < entrant_named(peer).most_seeds
         ]
         run_missing(searches, run_one, Kept(chosen.cache), chosen.processes, chosen.again)
     finished = [

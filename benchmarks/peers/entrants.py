@@ -31,6 +31,7 @@ class Entrant:
     module: str
     maker: str | None  # None: a method of ours, by its name
     packages: tuple[str, ...] = ()
+    most_seeds: int = 100
 
     def load(self) -> RunSearch:
         """Import what it needs: not to be counted as its thinking."""
@@ -71,6 +72,7 @@ ENTRANTS = (
         "botorch_peers",
         "MultiFidelityEntropy",
         ("botorch", TORCH),
+        most_seeds=2,  # a search of it takes as long as those of all others together
     ),
     Entrant("optuna-tpe", "Optuna TPE with constraints at full data", "optuna_peers", "make_tpe", ("optuna",)),
     Entrant("optuna-gp", "Optuna GP with constraints at full data", "optuna_peers", "make_gp", ("optuna", TORCH)),

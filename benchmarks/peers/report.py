@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.kept import PLOTS, write_page
-from benchmarks.papers.curves import Axis, median, percentile, settled, share_of_best, steps
+from benchmarks.papers.curves import Axis, median, percentile, share_of_best, steps
 from benchmarks.papers.markdown import number, picture, table
 from benchmarks.papers.plots import Curve, Panel, draw_panels
-from benchmarks.papers.searches import Trace
-from benchmarks.peers.entrants import ENTRANTS, Entrant
+from benchmarks.peers.entrants import ENTRANTS
+from benchmarks.peers.groups import Group
+from benchmarks.peers.ratios import ratios
 from benchmarks.peers.search import BUDGET_UNITS, RULES
 from benchmarks.peers.store import Finished
 from benchmarks.variants import PLAIN, VARIANTS
@@ -30,43 +27,11 @@ PLACES = 200
 Place = tuple[str, str]  # table, variant
 
 
-@dataclass(frozen=True)
-class Group:
-    """The searches of one peer on one table, money in units."""
-
-    entrant: Entrant
-    searches: Sequence[Finished]
-
-    @cached_property
-    def traces(self) -> list[Trace]:
-        return [one.trace for one in sorted(self.searches, key=lambda one: one.search.seed)]
-
-    def settled(self, level: float) -> list[float]:
-        """Units until the level was reached for good; infinite for never. The last trial may have passed the budget."""
-        found = [settled(trace, Axis.COST, share_of_best, level) for trace in self.traces]
-        return [one if math.isinf(one) else min(one, BUDGET_UNITS) for one in found]
-
-    def mean(self, level: float) -> float:
-        """Never counts as the whole budget."""
-        return statistics.fmean(min(one, BUDGET_UNITS) for one in self.settled(level))
-
-    def count(self, level: float) -> int:
-        return sum(math.isfinite(one) for one in self.settled(level))
-
-    @property
-    def ask_seconds(self) -> float:
-        asked = [seconds for trace in self.traces for seconds in trace.ask_seconds]
-        return statistics.fmean(asked)
-
-    @property
-    def search_seconds(self) -> float:
-        return statistics.fmean(sum(trace.ask_seconds) for trace in self.traces)
-
-
 def write_report(finished: Sequence[Finished], folder: Path) -> Path:
     """Write what is finished; the path of the report."""
     groups = _grouped(finished)
-    paragraphs = [*_head(finished), *_summary(groups)]
+    plain = {name: rows for (name, variant), rows in groups.items() if variant == PLAIN}
+    paragraphs = [*_head(finished), *ratios(plain), *_summary(plain)]
     for place, rows in groups.items():
         paragraphs += _section(place, rows, folder / PLOTS)
     paragraphs += _choices(finished)
@@ -103,9 +68,8 @@ def _head(finished: Sequence[Finished]) -> list[str]:
     ]
 
 
-def _summary(groups: Mapping[Place, Sequence[Group]]) -> list[str]:
-    """One row for each peer, one column for each table, as far as they are plain."""
-    plain = {name: rows for (name, variant), rows in groups.items() if variant == PLAIN}
+def _summary(plain: Mapping[str, Sequence[Group]]) -> list[str]:
+    """One row for each peer, one column for each table."""
     rows = []
     for entrant in ENTRANTS:
         cells = [_short(next((row for row in here if row.entrant is entrant), None)) for here in plain.values()]

@@ -10,9 +10,11 @@ from benchmarks.papers.searches import Trace
 from benchmarks.peers.__main__ import main
 from benchmarks.peers.control import SCREENED, RandomSmall
 from benchmarks.peers.entrants import ENTRANTS, entrant_named
+from benchmarks.peers.groups import Group
 from benchmarks.peers.job import Job, Names, Numbers, Outcome
 from benchmarks.peers.peer import Record
-from benchmarks.peers.report import Group, write_report
+from benchmarks.peers.ratios import ratios
+from benchmarks.peers.report import write_report
 from benchmarks.peers.search import BUDGET_UNITS, MOST_REPEATS, search
 from benchmarks.peers.store import Finished, Search, read_finished, run_one
 from benchmarks.variants import make_variant
@@ -231,3 +233,29 @@ def test_a_search_is_kept_with_money_in_units():
     run = replay(table, "eic", 3, 4, snapshots=False)
     assert columns["spent"] == pytest.approx([one.spent / unit_of(table) for one in run.moments], rel=1e-4)
     assert columns["quality"] == pytest.approx([one.quality for one in run.moments], rel=1e-4)
+
+
+def test_the_best_of_all_others_is_chosen_on_each_job_and_behind_is_bold():
+    """Ours needs 3 where the best other needs 2 (1.5, behind), and 1 where it needs 2: geometric mean √0.75."""
+    jobs = {
+        "cnn": [_settling("trimtuner", 3.0), _settling("eic", 4.0), _settling("dehb", 2.0)],
+        "rpart14": [_settling("trimtuner", 1.0), _settling("eic", 2.0), _settling("dehb", 5.0)],
+    }
+    text = "\n".join(ratios(jobs))
+    assert "| cnn | the papers' jobs | 3 | 2 (dehb) | **1.5** | 3 | 2 (dehb) | **1.5** |" in text
+    assert "1 | 2 (eic) | 0.50 | 1 | 2 (eic) | 0.50 |" in text
+    assert "| all | 99% | 2 | 0.87 | 1.5 (cnn) | 1 |" in text
+    assert "| kept aside | 95% | 1 | 0.50 | 0.50 (rpart14) | 0 |" in text
+
+
+def _settling(peer, money):
+    """A search that is at its best for good after so much money."""
+    trace = Trace(
+        spent=(money, money + 1.0),
+        seconds=(1.0, 2.0),
+        ask_seconds=(0.0, 0.0),
+        quality=(1.0, 1.0),
+        feasible=(True, True),
+        fraction=(1.0, 1.0),
+    )
+    return Group(entrant_named(peer), [Finished(Search("any", "plain", peer, 0, 100, "", ""), trace)])
