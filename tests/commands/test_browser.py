@@ -330,14 +330,16 @@ def test_the_page_follows_a_run_without_being_loaded_again(page, tmp_path):
             until(page, "document.querySelectorAll('#trials tr[data-trial]').length >= 2")
             page.fill("[data-filter]", "small")
             page.locator("[data-filter]").focus()
-            seen = page.locator("#trials tr[data-trial]").count()
-            until(page, f"document.querySelectorAll('#trials tr[data-trial]').length > {seen}")
+            told = "Number(document.querySelector('[data-count]').textContent.match(/of ([0-9]+) trials/)?.[1])"
+            until(page, f"{told} >= 2")
+            seen = page.evaluate(told)
+            until(page, f"{told} > {seen}")
             assert page.input_value("[data-filter]") == "small"
             assert page.evaluate("document.activeElement.matches('[data-filter]')")
             assert run.wait(PATIENCE_SECONDS) == 0
         finally:
             run.poll() is None and run.kill()
-        until(page, "document.querySelectorAll('#trials tr[data-trial]').length === 6")
+        until(page, f"{told} === 6")
         until(page, "document.querySelector('#spend dl').textContent.includes('trials ended6')")
         until(page, "document.querySelectorAll('#timeline rect.bar.done').length === 6 + 1")  # and that of the legend
         assert page.evaluate("window.mine") == "the same page"
