@@ -95,6 +95,7 @@ def opened(running: Browser, address: str) -> Page:
     """The page as soon as its trials are there."""
     page = running.new_page(viewport={"width": 1440, "height": 900})
     page.add_init_script(_WATCH)
+    page.wait_for_timeout(1000)  # a new window keeps the browser itself busy, which answers for fonts, too
     page.goto(address, wait_until="commit")
     until(page, "window.seen && 'trials' in window.seen")
     return page

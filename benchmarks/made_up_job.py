@@ -106,7 +106,10 @@ def write_job(folder: Path, **changes: object) -> Path:
 
 
 def fill_record(path: Path, trials: int, seed: int = 0) -> None:
-    """A record of so many trials that ended, at random places: some failed, some were pre-empted first."""
+    """A record of so many trials that ended, some failed, some pre-empted first.
+
+    Their places are random whatever the method: none is asked, as the page shows trials and not who chose them.
+    """
     of = JobStudy.at(path)
     _, memory = of.open_to_run()
     record, pool = memory.record, of.problem.space.pool()

@@ -343,7 +343,15 @@ def test_a_record_lists_all_its_studies_without_their_job_files(job):
     with serving(records=[RecordWatched(str(job.with_name("quick.db")))]) as dashboard:
         app = dashboard.app()
         html = ask(app, "/").text
-        for words in ("quick", "6 (1 failed)", "accuracy 0.", "kept", "of 5 USD", "over: "):
+        for words in (
+            "quick",
+            "6 (1 failed)",
+            "accuracy 0.",
+            "kept",
+            "of 5 USD",
+            "over: ",
+            "its job file was not given",
+        ):
             assert words in html
         assert "/study/0" not in html
         assert ask(app, "/study/0").status_code == 404

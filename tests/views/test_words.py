@@ -5,7 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtuner.tuning.recommendation import Estimate
-from trimtuner.views.words import chance, changed, configuration, count_of, estimate, placed, seconds, share, usd
+from trimtuner.views.words import (
+    chance,
+    changed,
+    configuration,
+    count_of,
+    estimate,
+    placed,
+    seconds,
+    share,
+    usd,
+    usd_together,
+)
 
 
 @pytest.mark.parametrize(
@@ -25,11 +36,26 @@ def test_money_has_as_many_digits_as_it_needs(amount, words):
     assert usd(amount) == words
 
 
+@pytest.mark.parametrize(
+    ("amounts", "words"),
+    [
+        ((0.00003, 0.0, 0.00997, 0.01), ("0.003 cents", "0 cents", "0.997 cents", "1 cent")),
+        ((0.005, 1.0), ("0.5 cents", "100 cents")),
+        ((0.02, 0.98, 1.0), ("0.02 USD", "0.98 USD", "1 USD")),
+        ((0.003, 25.0), ("0.3 cents", "25.00 USD")),  # nobody counts 2,500 cents, nor the noughts of 0.003 USD
+    ],
+)
+def test_sums_of_one_sentence_are_in_one_unit_unless_they_are_far_apart(amounts, words):
+    assert usd_together(*amounts) == words
+
+
 @given(st.floats(1e-6, 1e9))
 def test_money_is_right_to_half_a_percent_and_has_no_exponent(amount):
     words, unit = usd(amount).split(" ")
     assert "e" not in words
-    assert float(words.replace(",", "")) * {"USD": 1.0, "cents": 0.01}[unit] == pytest.approx(amount, rel=5e-3)
+    assert float(words.replace(",", "")) * {"USD": 1.0, "cents": 0.01, "cent": 0.01}[unit] == pytest.approx(
+        amount, rel=5e-3
+    )
 
 
 @pytest.mark.parametrize(

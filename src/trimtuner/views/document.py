@@ -14,7 +14,7 @@ from trimtuner.state import StudyState
 from trimtuner.views import every
 from trimtuner.views.blocks import View, html_of
 
-_MODULES = ("state.js", "zoom.js", "marks.js", "tools.js", "compare.js", "trials.js")  # each after those it needs
+_MODULES = ("state.js", "zoom.js", "marks.js", "tools.js", "trials.js", "compare.js")  # each after those it needs
 
 
 def document(subject: StudyState, logs: Mapping[int, str] | None = None) -> str:

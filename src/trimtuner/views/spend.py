@@ -10,7 +10,7 @@ from trimtuner.views.blocks import Block, Drawn, Facts, Picture, TextTable, View
 from trimtuner.views.drawing.chart import RIGHT, Chart, across, drawn, time_unit, up
 from trimtuner.views.drawing.marks import Mark
 from trimtuner.views.drawing.svg import text
-from trimtuner.views.words import BLOCKS, Signs, cell, seconds, usd, why_over
+from trimtuner.views.words import BLOCKS, Signs, cell, seconds, usd, usd_together, why_over
 
 _RECENT = 10  # ended trials that tell the pace
 _STEPS_DRAWN = 600
@@ -105,8 +105,9 @@ def money_words(view: Spend) -> str:
     money = view.money
     if not view.counts_money:
         return f"no prices are known, so no money is counted; trials took {seconds(view.seconds)}"
-    left = "no budget" if money.budget is None else f"{usd(money.left or 0.0)} left of {usd(money.budget)}"
-    return f"{usd(money.spent)} spent, {usd(money.reserved)} reserved, {left}"
+    told = usd_together(money.spent, money.reserved, money.left or 0.0, money.budget or 0.0)
+    left = "no budget" if money.budget is None else f"{told[2]} left of {told[3]}"
+    return f"{told[0]} spent, {told[1]} reserved, {left}"
 
 
 def money_lines(view: Spend, signs: Signs = BLOCKS) -> list[str]:

@@ -41,8 +41,20 @@ def usd(amount: float) -> str:
     if 0 < abs(amount) < _LEAST_USD:
         return f"under {plain(100 * _LEAST_USD, 1)} cents"
     if 0 < abs(amount) < _CENTS_BELOW:
-        return f"{plain(100 * amount, 3)} cents"
+        return _cents(amount)
     return f"{amount:,.2f} USD" if abs(amount) >= 10 else f"{plain(amount, 3)} USD"
+
+
+def usd_together(*amounts: float) -> tuple[str, ...]:
+    """The sums of one sentence: all in cents where one of them needs that and none is above a dollar."""
+    if max(amounts) <= 1.0 and any(0 < abs(one) < _CENTS_BELOW for one in amounts):
+        return tuple(usd(one) if 0 < abs(one) < _LEAST_USD else _cents(one) for one in amounts)
+    return tuple(usd(one) for one in amounts)
+
+
+def _cents(amount: float) -> str:
+    shown = plain(100 * amount, 3)
+    return f"{shown} {'cent' if shown == '1' else 'cents'}"
 
 
 def seconds(amount: float) -> str:

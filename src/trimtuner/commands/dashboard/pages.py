@@ -16,8 +16,9 @@ from trimtuner.views.blocks import READING, View, Warned, html_of
 from trimtuner.views.document import goal_text, navigation, page, section
 from trimtuner.views.standing import Standing, against
 from trimtuner.views.trials import Row
-from trimtuner.views.words import seconds, usd
+from trimtuner.views.words import seconds, usd_together
 
+_NO_PAGE = "<br><span class='sub'>no page: its job file was not given; start the dashboard with that, too</span>"
 _HEADS = ("study", "trouble", "state", "best", "limits", "spent", "trials", "running", "last sign of life")
 _HEAD = (
     '<link rel="icon" href="data:,"><link rel="stylesheet" href="/static/style.css">'
@@ -144,7 +145,9 @@ def _urgency(shown: Shown | InRecord) -> int:
 def _line(number: int, shown: Shown | InRecord) -> str:
     name = escape(shown.name, quote=True)
     tick = f'<input type="checkbox" name="study" value="{number:d}" aria-label="put {name} against others">'
-    link = f"{tick} {name}" if isinstance(shown, InRecord) else f'{tick} <a href="/study/{number:d}">{name}</a>'
+    link = (
+        f"{tick} {name}{_NO_PAGE}" if isinstance(shown, InRecord) else f'{tick} <a href="/study/{number:d}">{name}</a>'
+    )
     if shown.standing is None:
         words = shown.trouble if shown.watched is not None else "not begun"
         return f'<tr><td>{link}</td><td colspan="{len(_HEADS) - 1}">{escape(words)}</td></tr>'
@@ -156,8 +159,8 @@ def _line(number: int, shown: Shown | InRecord) -> str:
 
 def _cells(now: Standing) -> list[str]:
     money = now.money
-    budget = "" if money.budget is None else f" of {usd(money.budget)}"
-    spent = f"{usd(money.spent)}{budget}" if now.counts_money else "not counted"
+    sums = [money.spent] if money.budget is None else [money.spent, money.budget]
+    spent = " of ".join(usd_together(*sums)) if now.counts_money else "not counted"
     ended = f"{now.ended:,} ({now.failed:,} failed)" if now.failed else f"{now.ended:,}"
     sign = "-" if now.last_sign is None else f"{seconds(max(time.time() - now.last_sign, 0.0))} ago"
     return [now.state, now.best_words, now.limits, spent, ended, str(now.running), sign]

@@ -1,6 +1,7 @@
 // The configurations that are picked: named at the foot of the page, and beside each other where that is asked for.
 import { when } from "./state.js";
 import { picks, setPicks, toggle } from "./marks.js";
+import { trialsOf } from "./trials.js";
 
 export const changes = { enqueue: null }; // set by a page that may change its study
 const LETTERS = "ABCDEF";
@@ -40,8 +41,8 @@ function factsOf(key) {
     for (const [name, words] of said) if (!SKIPPED.has(name) && words && !facts.has(name)) facts.set(name, words);
   }
   if (found.length && found[0].share < 1) facts.set("figures are on", `${(found[0].share * 100).toPrecision(2)} % of the data`);
-  const rows = [...document.querySelectorAll(`#trials tr[data-trial][data-c="${CSS.escape(key)}"]`)];
-  if (rows.length) facts.set("trials", rows.map((row) => row.dataset.trial).join(", "));
+  const trials = trialsOf(key);
+  if (trials.length) facts.set("trials", trials.join(", "));
   return facts;
 }
 

@@ -1,8 +1,8 @@
 // Keeps the page as the record is: the server says which version of each view there is, and what changed is drawn anew.
-import { tell } from "./state.js";
+import { pause, tell } from "./state.js";
 import { changes } from "./compare.js";
 import { ask } from "./tools.js";
-import { arrange, asked, bodyOf, filterTrials, hide, rowsOf } from "./trials.js";
+import { arrange, asked, renew, rowsOf, setRows } from "./trials.js";
 
 const study = document.getElementById("study");
 const base = study ? `/study/${study.dataset.number}` : "";
@@ -10,6 +10,7 @@ const versions = new Map(); // view -> version on the page
 const scrolled = new WeakSet(); // what somebody scrolled
 const followed = new Map(); // trial -> the element with its log
 const NO_ACCESS = "no access: open the link that trimtuner dashboard printed last";
+const PIECE_LETTERS = 50000; // of HTML, read without a pause
 let reading = null; // of the rows that are not on the page yet
 let drawing = Promise.resolve();
 
@@ -23,19 +24,23 @@ async function textOf(address) {
   return (await answerOf(address)).text();
 }
 
-function pause() {
-  return new Promise((done) => window.setTimeout(done));
-}
-
-function partsOf(html) {
-  const template = document.createElement("template");
-  template.innerHTML = html; // the server has escaped what came from outside, and the policy runs no script but ours
-  return template.content;
+// The server has escaped what came from outside, and the policy runs no script but ours; read piece by piece, with pauses between.
+async function partsOf(html) {
+  const apart = document.implementation.createHTMLDocument();
+  apart.write("<body>");
+  for (let at = 0; at < html.length; at += PIECE_LETTERS) {
+    if (at) await pause();
+    apart.write(html.slice(at, at + PIECE_LETTERS));
+  }
+  apart.close();
+  const parts = document.createDocumentFragment();
+  parts.append(...apart.body.childNodes);
+  return parts;
 }
 
 async function draw(name) {
   const section = document.getElementById(name);
-  const parts = partsOf(await textOf(`${base}/view/${name}`));
+  const parts = await partsOf(await textOf(`${base}/view/${name}`));
   if (name === "trials" && section.querySelector("table.trials") && parts.querySelector("table.trials")) return merge(section, parts);
   const body = section.querySelector(".body");
   const unfolded = [...section.querySelectorAll("details")].map((one) => one.open);
@@ -58,18 +63,15 @@ function merge(section, parts) {
     section.querySelector(".body").replaceChildren(parts); // so many are new that rows between would be missing
     return tell("drawn", section);
   }
-  const added = document.createDocumentFragment();
+  const added = found.filter((row) => !known.has(row.dataset.trial));
+  const renewed = new Map();
   for (const row of found) {
     const old = known.get(row.dataset.trial);
-    if (!old) added.append(row.cloneNode(true));
-    else if (old.textContent !== row.textContent) {
-      row.setAttribute("aria-expanded", old.getAttribute("aria-expanded"));
-      const hadFocus = old === document.activeElement;
-      old.replaceWith(row);
-      if (hadFocus) row.focus({ preventScroll: true });
-    }
+    if (!old || old.textContent === row.textContent) continue;
+    renew(old, row);
+    renewed.set(old, row);
   }
-  bodyOf(table).prepend(added);
+  setRows(table, [...added, ...rowsOf(table).map((row) => renewed.get(row) || row)]);
   arrange(table);
   tell("drawn", section);
   const more = section.querySelector(".more");
@@ -83,18 +85,16 @@ async function readRows() {
   if (!more) return;
   for (;;) {
     const numbers = rowsOf(table).map((row) => Number(row.dataset.trial));
-    const parts = partsOf(`<table><tbody>${await textOf(`${base}/trials?below=${Math.min(...numbers)}`)}</tbody></table>`);
-    const rows = parts.querySelector("tbody").children;
+    const parts = await partsOf(`<table><tbody>${await textOf(`${base}/trials?below=${Math.min(...numbers)}`)}</tbody></table>`);
+    const rows = parts.querySelectorAll("tr[data-trial]");
     if (!rows.length) break;
-    parts.querySelectorAll("tr[data-trial]").forEach(hide); // before they are laid out
     more.textContent = `reading: ${numbers.length} of ${more.dataset.rows} trials`;
-    bodyOf(table).append(...rows);
+    setRows(table, [...rowsOf(table), ...rows]);
     await pause();
   }
   more.remove();
   arrange(table);
   tell("drawn", section);
-  filterTrials();
 }
 
 async function follow(trial, spot) {
@@ -152,7 +152,7 @@ function listen(address, act) {
 
 async function list() {
   const place = document.getElementById("studies");
-  const parts = partsOf(await textOf("/studies"));
+  const parts = await partsOf(await textOf("/studies"));
   const focused = document.activeElement && document.activeElement.getAttribute("href");
   const ticked = new Set([...place.querySelectorAll("input:checked")].map((one) => one.value));
   place.replaceChildren(parts);
@@ -168,7 +168,7 @@ function every() {
 
 async function detail(trial, spot) {
   try {
-    spot.replaceChildren(partsOf(await textOf(`${base}/trial/${trial}`)));
+    spot.replaceChildren(await partsOf(await textOf(`${base}/trial/${trial}`)));
   } catch (error) {
     spot.textContent = `not to be had (${error.message})`;
   }

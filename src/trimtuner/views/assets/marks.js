@@ -30,7 +30,7 @@ export function toggle(key) {
   setPicks(now.includes(key) ? now.filter((one) => one !== key) : [...now, key]);
 }
 
-function showPicks(within) {
+export function showPicks(within) {
   const keys = picks();
   for (const one of within.querySelectorAll(".is-picked")) {
     one.classList.remove("is-picked", ...Array.from({ length: MOST }, (_, place) => `pick-${place}`));

@@ -1,5 +1,6 @@
 // What the reader chose, kept in the address: "#section?pick=…&zoom.tradeoff=…". Whoever opens the link sees the same.
 const values = new Map();
+const PIECE_MILLISECONDS = 8; // of work without a pause
 let place = "";
 
 function readAddress() {
@@ -38,6 +39,26 @@ export function tell(what, detail) {
 
 export function when(what, act) {
   document.addEventListener(`trimtuner:${what}`, (event) => act(event.detail));
+}
+
+// Lets the page do what else it has to: draw, scroll, take what is typed.
+export function pause() {
+  return new Promise((done) => window.setTimeout(done));
+}
+
+// Those that fit, found in pieces with pauses between; what is over has no answer.
+export async function filtered(items, fits, isWanted) {
+  const found = [];
+  let began = performance.now();
+  for (const item of items) {
+    if (performance.now() - began > PIECE_MILLISECONDS) {
+      await pause();
+      if (!isWanted()) return null;
+      began = performance.now();
+    }
+    if (fits(item)) found.push(item);
+  }
+  return found;
 }
 
 readAddress();

@@ -1,28 +1,63 @@
 // The table of trials: filter, sort, choose columns, open a row. Rows that a live page has not got yet are asked for.
-import { keep, kept, tell, when } from "./state.js";
-import { brushedKeys, toggle } from "./marks.js";
+import { filtered, keep, kept, pause, tell, when } from "./state.js";
+import { brushedKeys, showPicks, toggle } from "./marks.js";
 
 export const asked = { detail: null, log: null, every: null }; // set by who can ask a server
 const toldByRow = new WeakMap(); // row -> its words in small letters
-const fitted = new WeakMap(); // table -> its rows that fit the filter, in their order
-const shownRows = new WeakMap(); // table -> of those, the ones that are there
+const lists = new WeakMap(); // table -> its rows: every one, and those that fit the filter, in their order
+const details = new WeakMap(); // row -> what it opens to; a live page has none before it was opened
 const heights = new WeakMap(); // table -> the height of a row
 const tops = new WeakMap(); // table -> how far it is scrolled
 const opened = new WeakMap(); // row -> the height of what it opened to
-const MOST_ROWS = 120;
+const byLetters = new Intl.Collator();
+const MOST_ROWS = 80; // a quarter of them above what is in sight
+const USUAL_HEIGHT = 27.5;
 let waiting = 0;
+let turns = 0; // of the filter: a newer one ends those before it
 let isPrinting = false;
 
 function sectionOfTrials() {
   return document.getElementById("trials");
 }
 
-export function bodyOf(table) {
+function tableOfTrials() {
+  return sectionOfTrials()?.querySelector("table.trials");
+}
+
+function bodyOf(table) {
   return table.querySelector("tbody:not(.above):not(.below)");
 }
 
+function listOf(table) {
+  if (!lists.has(table)) {
+    const every = [...bodyOf(table).querySelectorAll("tr[data-trial]")];
+    for (const row of every) if (row.nextElementSibling?.matches(".detail")) details.set(row, row.nextElementSibling);
+    lists.set(table, { every, found: every });
+  }
+  return lists.get(table);
+}
+
+// All rows, whether or not they are in sight: those that are not are kept outside of the page.
 export function rowsOf(table) {
-  return [...bodyOf(table).querySelectorAll("tr[data-trial]")];
+  return listOf(table).every;
+}
+
+export function setRows(table, rows) {
+  listOf(table).every = rows;
+}
+
+export function trialsOf(key) {
+  const table = tableOfTrials();
+  return table ? rowsOf(table).filter((row) => row.dataset.c === key).map((row) => row.dataset.trial) : [];
+}
+
+// A row that has changed, in the place of the old one.
+export function renew(old, row) {
+  row.setAttribute("aria-expanded", old.getAttribute("aria-expanded"));
+  if (details.has(old)) details.set(row, details.get(old));
+  const hadFocus = old === document.activeElement;
+  if (old.isConnected) old.replaceWith(row);
+  if (hadFocus) row.focus({ preventScroll: true });
 }
 
 function wordsOf(row) {
@@ -36,55 +71,48 @@ function fitting() {
   return { isAll: !terms.length && !keys, fits: (row) => (!keys || keys.has(row.dataset.c)) && terms.every((term) => wordsOf(row).includes(term)) };
 }
 
-// What a row opens to; a live page has none before it was opened.
-function detailOf(row) {
-  const next = row.nextElementSibling;
-  return next && next.matches(".detail") ? next : null;
-}
-
 function isOpen(row) {
   return row.getAttribute("aria-expanded") === "true";
 }
 
-export function hide(row) {
-  if (row.hidden) return;
-  const detail = detailOf(row);
-  if (detail && isOpen(row)) opened.set(row, detail.offsetHeight);
-  row.hidden = true;
-  if (detail) detail.hidden = true;
-}
-
-function unhide(row) {
-  if (!row.hidden) return;
-  row.hidden = false;
-  const detail = detailOf(row);
-  if (detail) detail.hidden = !isOpen(row);
-}
-
 function heightOf(table) {
-  const known = heights.get(table);
-  if (known) return known;
-  const height = shownRows.get(table)?.[0]?.offsetHeight;
-  if (height) heights.set(table, height); // asked once: to ask is to have the table laid out
-  return height || 28;
+  return heights.get(table) || USUAL_HEIGHT;
 }
 
-// A browser lays out all rows of a table whenever one changes: of thousands only those in sight are there, between two fillers.
+// Asked once: to ask is to have the table laid out.
+function noteHeight(table) {
+  const height = bodyOf(table).rows[0]?.getBoundingClientRect().height;
+  if (height) heights.set(table, height);
+}
+
+// Of thousands of rows only those around what is in sight are on the page, between two fillers: all that is there is laid out whenever a row changes.
 function showAround(table) {
-  const found = fitted.get(table);
-  if (!found) return;
+  const { found } = listOf(table);
   const isLong = found.length > MOST_ROWS && !isPrinting;
   const height = heightOf(table);
-  const above = isLong ? Math.floor((tops.get(table) || 0) / height) - MOST_ROWS / 2 : 0;
+  const above = isLong ? Math.floor((tops.get(table) || 0) / height) - MOST_ROWS / 4 : 0;
   const first = Math.max(Math.min(above - (above % 20), found.length - MOST_ROWS), 0);
-  const inSight = isLong ? found.slice(first, first + MOST_ROWS) : found;
-  const isKept = new Set(inSight);
-  for (const row of shownRows.get(table) || []) if (!isKept.has(row)) hide(row);
-  inSight.forEach(unhide);
-  shownRows.set(table, inSight);
+  put(table, isLong ? found.slice(first, first + MOST_ROWS) : found);
   const room = (rows) => rows.reduce((sum, row) => sum + height + (isOpen(row) ? opened.get(row) || 0 : 0), 0);
   fill(table, "above", isLong ? room(found.slice(0, first)) : 0);
   fill(table, "below", isLong ? room(found.slice(first + MOST_ROWS)) : 0);
+}
+
+// Rows that stay are not touched, so that nobody loses the focus.
+function put(table, rows) {
+  const body = bodyOf(table);
+  const wanted = rows.flatMap((row) => (details.has(row) ? [row, details.get(row)] : [row]));
+  const isKept = new Set(wanted);
+  const gone = [...body.children].filter((one) => !isKept.has(one));
+  for (const row of gone) if (isOpen(row) && details.has(row)) opened.set(row, details.get(row).offsetHeight);
+  gone.forEach((one) => one.remove());
+  let at = body.firstElementChild;
+  for (const one of wanted) {
+    if (one === at) at = at.nextElementSibling;
+    else body.insertBefore(one, at);
+  }
+  hideColumns(table);
+  showPicks(body);
 }
 
 function fill(table, where, height) {
@@ -101,23 +129,28 @@ function fill(table, where, height) {
   filler.rows[0].cells[0].style.height = `${height}px`;
 }
 
-export function filterTrials() {
-  const section = sectionOfTrials();
-  const table = section && section.querySelector("table.trials");
+async function filterTrials() {
+  const table = tableOfTrials();
   if (!table) return;
+  const turn = (turns += 1);
+  const list = listOf(table);
   const { isAll, fits } = fitting();
-  const rows = rowsOf(table);
-  const found = rows.filter(fits);
-  if (!fitted.has(table)) shownRows.set(table, rows);
-  fitted.set(table, found);
+  const found = isAll ? list.every : await filtered(list.every, fits, () => turn === turns);
+  if (turn !== turns) return;
+  list.found = found;
   showAround(table);
   table.setAttribute("aria-rowcount", String(found.length + 1));
-  section.querySelector("[data-count]").textContent = isAll ? "" : `${found.length} of ${rows.length} trials`;
+  sectionOfTrials().querySelector("[data-count]").textContent = isAll ? "" : `${found.length} of ${list.every.length} trials`;
+  if (heights.has(table)) return;
+  await pause();
+  noteHeight(table);
+  showAround(table);
 }
 
 function isPrinted(now) {
   isPrinting = now;
-  filterTrials();
+  const table = tableOfTrials();
+  if (table) showAround(table);
 }
 
 async function filterAll() {
@@ -135,48 +168,37 @@ export function arrange(table) {
   };
   const order = ([left], [right]) => {
     if (left.isNone || right.isNone) return left.isNone - right.isNone;
-    const by = Number.isNaN(left.number) || Number.isNaN(right.number) ? left.text.localeCompare(right.text) : left.number - right.number;
+    const by = Number.isNaN(left.number) || Number.isNaN(right.number) ? byLetters.compare(left.text, right.text) : left.number - right.number;
     return falls ? -by : by;
   };
-  const body = bodyOf(table);
-  const pairs = rowsOf(table).map((row) => [value(row), row, detailOf(row)]);
-  pairs.sort(order);
-  const after = body.nextSibling;
-  body.remove(); // rows are moved faster where nobody looks
-  body.append(...pairs.flatMap((pair) => pair.slice(1)).filter(Boolean));
-  table.insertBefore(body, after);
+  const pairs = rowsOf(table).map((row) => [value(row), row]);
+  setRows(table, pairs.sort(order).map(([, row]) => row));
 }
 
 async function sortBy(name, direction) {
-  const table = sectionOfTrials().querySelector("table.trials");
+  const table = tableOfTrials();
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((one) => one.removeAttribute("aria-sort"));
   const head = heads.find((one) => one.textContent === name);
   if (!head) return;
   head.setAttribute("aria-sort", direction);
   if (asked.every) await asked.every();
+  await pause();
   arrange(table);
+  await pause();
   filterTrials();
 }
 
-function hideColumns() {
-  const section = sectionOfTrials();
-  const table = section && section.querySelector("table.trials");
-  if (!table) return;
+function hideColumns(table) {
   const hidden = new Set(kept("hide").split(",").filter(Boolean));
-  const heads = [...table.tHead.rows[0].cells].map((one) => one.textContent);
-  const rows = [table.tHead.rows[0], ...rowsOf(table)];
-  heads.forEach((name, column) => {
-    const isHidden = hidden.has(name);
-    if (rows[0].cells[column].hidden === isHidden && rows.at(-1).cells[column].hidden === isHidden) return;
-    for (const row of rows) row.cells[column].hidden = isHidden;
-  });
+  const isHidden = [...table.tHead.rows[0].cells].map((one) => hidden.has(one.textContent));
+  for (const row of [table.tHead.rows[0], ...bodyOf(table).querySelectorAll("tr[data-trial]")]) {
+    [...row.cells].forEach((cell, column) => { if (cell.hidden !== isHidden[column]) cell.hidden = isHidden[column]; });
+  }
 }
 
 function offerColumns() {
-  const section = sectionOfTrials();
-  const place = section && section.querySelector("[data-columns]");
-  const table = section && section.querySelector("table.trials");
+  const [place, table] = [sectionOfTrials().querySelector("[data-columns]"), tableOfTrials()];
   if (!place || !table || place.children.length) return;
   const hidden = new Set(kept("hide").split(",").filter(Boolean));
   for (const name of [...table.tHead.rows[0].cells].map((one) => one.textContent)) {
@@ -188,7 +210,7 @@ function offerColumns() {
       const now = new Set(kept("hide").split(",").filter(Boolean));
       if (box.checked) now.delete(name); else now.add(name);
       keep("hide", [...now].join(","));
-      hideColumns();
+      hideColumns(table);
     });
     label.append(box, ` ${name} `);
     place.append(label);
@@ -201,11 +223,12 @@ function emptyDetail(row) {
   detail.hidden = true;
   detail.insertCell().colSpan = row.cells.length;
   row.after(detail);
+  details.set(row, detail);
   return detail;
 }
 
 export async function openRow(row) {
-  const detail = detailOf(row) || emptyDetail(row);
+  const detail = details.get(row) || emptyDetail(row);
   const opens = detail.hidden;
   detail.hidden = !opens;
   row.setAttribute("aria-expanded", String(opens));
@@ -226,7 +249,6 @@ function showTrials() {
   if (!input) return;
   if (document.activeElement !== input) input.value = kept("filter");
   offerColumns();
-  hideColumns();
   const [name, direction] = kept("sort").split("~");
   const head = section.querySelector("th[aria-sort]");
   if (name && !head) sortBy(name, direction);
