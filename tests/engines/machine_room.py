@@ -105,10 +105,23 @@ class MachineRoom:
         self._ticker.join()
         for machine in self._machines.values():
             self.call(machine.power_off())
-        asyncio.run_coroutine_threadsafe(self._loop.shutdown_default_executor(), self._loop).result(PATIENCE_SECONDS)
+        self.call(self._loop.shutdown_default_executor())
+        self.call(self._end_all())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    async def _end_all(self) -> None:
+        """What was being accepted or begun as the machines went off: a socket left open would trouble a later test."""
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
+        while any(machine.has_lines for machine in self._machines.values()):
+            for machine in self._machines.values():
+                machine.drop_lines()
+            await asyncio.sleep(0.005)  # a line that was dropped is closed in the next round of the loop
+        await asyncio.sleep(0)
 
     def _tick(self) -> None:
         while self._is_open:
@@ -186,6 +199,10 @@ class Machine:
         for attempt in self.home.glob(".trimtuner/*/*/attempt"):
             while fence.kill(str(attempt)):  # a machine that is off has no control groups
                 await asyncio.sleep(0.005)
+
+    @property
+    def has_lines(self) -> bool:
+        return bool(self._connections)
 
     def drop_lines(self) -> None:
         for connection in list(self._connections):
