@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from scipy.special import ndtri
 
 from benchmarks.calibration_figures import (
     GOOD,
@@ -38,6 +37,7 @@ from benchmarks.papers.curves import percentile
 from benchmarks.papers.markdown import median_and_worse, number, percent, picture, table
 from benchmarks.papers.plots import COLOURS, MARKERS, _figure, _legend, _save, require_matplotlib
 from trimtuner.arrays import Floats
+from trimtuner.decisions.belief import INTERVAL, interval_deviations
 from trimtuner.errors import InputError
 
 PAGE, PLOT = "calibration.md", "calibration.png"
@@ -158,7 +158,7 @@ def _intervals(finished: Sequence[Finished]) -> list[str]:
 def _sides(known: Floats) -> list[str]:
     if not len(known):
         return ["-", "-", "-"]
-    width = float(ndtri(0.95))
+    width = interval_deviations(INTERVAL)
     return [number(float(np.median(known)), 2), f"{(known < -width).mean():.3f}", f"{(known > width).mean():.3f}"]
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import ndtri
 
 from benchmarks.calibration_searches import COLUMNS, COST_GOAL, Search
 from benchmarks.kept import Kept, load_table, unit_of
 from benchmarks.papers.curves import percentile
 from trimtuner.arrays import Booleans, Floats
+from trimtuner.decisions.belief import interval_deviations
 
 EDGES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)  # of P(feasible)
 RESAMPLES = 1000
@@ -128,7 +128,7 @@ def brier(searches: Sequence[Finished]) -> tuple[float, float]:
 
 def coverage(searches: Sequence[Finished], column: str, level: float) -> Share:
     """How often the truth lies within the interval that should hold it with this chance."""
-    width = float(ndtri(0.5 + level / 2.0))
+    width = interval_deviations(level)
     return share_of([(np.abs(z[np.isfinite(z)]) <= width).astype(float) for z in (one[column] for one in searches)])
 
 

@@ -31,7 +31,7 @@ class Entrant:
     module: str
     maker: str | None  # None: a method of ours, by its name
     packages: tuple[str, ...] = ()
-    most_seeds: int = 100
+    is_slow: bool = False  # a search takes longer than those of all others together: only where it is asked for
 
     def load(self) -> RunSearch:
         """Import what it needs: not to be counted as its thinking."""
@@ -72,10 +72,10 @@ ENTRANTS = (
         "botorch_peers",
         "MultiFidelityEntropy",
         ("botorch", TORCH),
-        most_seeds=2,  # a search of it takes as long as those of all others together
+        is_slow=True,
     ),
     Entrant("optuna-tpe", "Optuna TPE with constraints at full data", "optuna_peers", "make_tpe", ("optuna",)),
-    Entrant("optuna-gp", "Optuna GP with constraints at full data", "optuna_peers", "make_gp", ("optuna", TORCH)),
+    Entrant("optuna-gp", "Optuna GP with constraints at full data", "optuna_peers", "make_gp", ("optuna", TORCH), True),
 )
 
 

@@ -63,10 +63,8 @@ def ratios(jobs: Mapping[str, Sequence[Group]]) -> list[str]:
     found = {level: [one for job in jobs if (one := standing(job, jobs[job], level))] for level in LEVELS}
     if not found[LEVELS[0]]:
         return []
-    by_job = sorted(
-        zip(*found.values(), strict=True), key=lambda pair: (ORDER.index(_family(pair[0].job)), pair[0].job)
-    )
-    rows = [[pair[0].job, _family(pair[0].job), *(cell for one in pair for cell in _cells(one))] for pair in by_job]
+    by_job = sorted(zip(*found.values(), strict=True), key=lambda pair: (ORDER.index(family(pair[0].job)), pair[0].job))
+    rows = [[pair[0].job, family(pair[0].job), *(cell for one in pair for cell in _cells(one))] for pair in by_job]
     header = ["job", "family"]
     for level in LEVELS:
         header += [f"{level:.0%}: ours", "best of all others", "ratio"]
@@ -83,7 +81,7 @@ def _totals(found: Mapping[float, Sequence[Standing]]) -> list[list[str]]:
     rows = []
     for words, families in (("all", ORDER), ("tuned on", TUNED_ON), ("kept aside", ASIDE)):
         for level, all_jobs in found.items():
-            here = [one for one in all_jobs if _family(one.job) in families]
+            here = [one for one in all_jobs if family(one.job) in families]
             if here:
                 worst = max(here, key=lambda one: one.ratio)
                 mean = statistics.geometric_mean(one.ratio for one in here)
@@ -101,5 +99,6 @@ def _cells(one: Standing) -> list[str]:
     return [number(one.ours, 2), theirs, f"**{ratio}**" if one.ratio > BEHIND else ratio]
 
 
-def _family(job: str) -> str:
+def family(job: str) -> str:
+    """Which of the families a job belongs to, by its name."""
     return FAMILIES.get(job, FAMILIES.get(family_of(job), OTHERS))

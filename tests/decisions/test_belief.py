@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import lognorm, norm
+from scipy.stats import t as student
 
 from decisions.fakes import (
     IDENTITY,
@@ -31,7 +32,7 @@ from decisions.fakes import (
     trial,
 )
 from trimtuner.decisions import learning
-from trimtuner.decisions.belief import CAUTION, Places
+from trimtuner.decisions.belief import CAUTION, Places, interval_deviations
 from trimtuner.errors import NoAnswer
 from trimtuner.models.posterior import Prediction
 
@@ -492,3 +493,8 @@ def test_a_model_is_fitted_when_first_read_and_once():
     belief.predict("cost", belief.targets)
     belief.predict("time", belief.targets)
     assert len(fitted) == 2
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.8, 0.9, 0.99])
+def test_an_interval_reaches_as_far_as_students_t_with_two_degrees_of_freedom(share):
+    assert interval_deviations(share) == pytest.approx(student.ppf(0.5 + share / 2.0, 2), abs=1e-9)

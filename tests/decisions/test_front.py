@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import ndtri
+from scipy.stats import t as student
 
 from decisions.fakes import (
     IDENTITY,
@@ -143,7 +143,7 @@ def test_what_will_probably_break_a_limit_is_not_on_the_front():
 
 def test_a_forecast_counts_with_the_unfavourable_ends_of_its_intervals():
     found = traced(believed(score_variance=0.01, time_variance=0.04))
-    deviations = ndtri(CONFIDENCE)
+    deviations = student.ppf(CONFIDENCE, 2)  # degrees of freedom
     assert found.prices == pytest.approx(np.array([10.0, 20.0, 40.0]) * np.exp(0.2 * deviations))
     assert found.qualities == pytest.approx(np.array([1.0, 3.0, 4.0]) - 0.1 * deviations)
 

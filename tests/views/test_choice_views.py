@@ -12,6 +12,7 @@ from trimtuner.views.machines import machines
 from trimtuner.views.tradeoff import tradeoff
 from views.showing import Money, known_subject, real_subject, subject_of
 
+T_OF_TWO = 2.919986  # the 95th percentile of Student's t with two degrees of freedom, from tables
 SPACE = space_of(4, prices=[3600.0] * 4)  # a dollar a second
 SCORES = [0.0, 0.0, 0.0, 0.0, 1.0, 3.0, 2.0, 4.0]  # at half of the data, then at all
 SECONDS = [1.0, 1.0, 1.0, 1.0, 10.0, 20.0, 30.0, 40.0]
@@ -96,8 +97,8 @@ def test_a_curve_goes_through_what_the_model_expects_with_nine_tenths_between_it
     view = _curves_at_known_places(subject)
     half, whole = offered(view)
     assert (half.mean, whole.mean) == (pytest.approx(0.0), pytest.approx(4.0))
-    assert whole.high - whole.mean == pytest.approx(1.6449, rel=1e-6)  # variance 0.75 and noise 0.25 make 1
-    assert whole.mean - whole.low == pytest.approx(1.6449, rel=1e-6)
+    assert whole.high - whole.mean == pytest.approx(T_OF_TWO, rel=1e-6)  # variance 0.75 and noise 0.25 make 1
+    assert whole.mean - whole.low == pytest.approx(T_OF_TWO, rel=1e-6)
 
 
 def _curves_at_known_places(subject):

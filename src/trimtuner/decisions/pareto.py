@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtri
 
 from trimtuner.arrays import Booleans, Floats, Positions
-from trimtuner.decisions.belief import LIKELY, Belief
+from trimtuner.decisions.belief import LIKELY, Belief, interval_deviations
 from trimtuner.problem.problem import COST, TIME
 
 CONFIDENCE = 0.95  # with which a forecast keeps to each of the figures that it is recommended by
@@ -65,7 +64,7 @@ def axes_of(belief: Belief) -> Axes | None:
 
 def outline(belief: Belief, axes: Axes, may_be: Booleans, confidence: float) -> Outline:
     """The front among the targets that may be named and are likely to run and to meet every limit."""
-    deviations = float(ndtri(confidence))
+    deviations = interval_deviations(2.0 * confidence - 1.0)  # of the interval that leaves as much beyond either end
     prices = kept_values(belief, axes.price, deviations)
     qualities = kept_values(belief, axes.quality, -axes.sign * deviations)
     is_open = (belief.feasible_at_targets >= LIKELY) & may_be

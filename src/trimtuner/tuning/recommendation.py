@@ -8,11 +8,9 @@ from html import escape
 
 import numpy as np
 
-from trimtuner.decisions.belief import LIKELY, Belief
+from trimtuner.decisions.belief import INTERVAL, LIKELY, Belief, interval_deviations
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME
-
-_DEVIATIONS = 1.6449  # of a normal: an interval that holds the value in 90 % of cases
 
 
 class Estimate(float):
@@ -121,6 +119,7 @@ def _estimate(belief: Belief, metric: str, rows: np.ndarray, offset: float) -> E
     # What a run would measure, not what is true without noise.
     spread = variance + quantity.posterior.noise_variance
     centre, deviation = mean + offset, np.sqrt(spread)
-    ends = quantity.transform.inverse(np.array([centre - _DEVIATIONS * deviation, centre + _DEVIATIONS * deviation]))
+    reach = interval_deviations(INTERVAL) * deviation
+    ends = quantity.transform.inverse(np.array([centre - reach, centre + reach]))
     expected = quantity.transform.expectation(centre, spread)
     return Estimate(float(expected[0]), float(ends[0, 0]), float(ends[1, 0]))

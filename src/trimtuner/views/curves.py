@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from trimtuner.arrays import Floats
-from trimtuner.decisions.belief import Belief, Places
+from trimtuner.decisions.belief import INTERVAL, Belief, Places, interval_deviations
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement
 from trimtuner.problem.problem import COST, TIME
@@ -27,7 +27,6 @@ Configs: TypeAlias = list[dict[str, Value]]
 _SHOWN = 6
 _OTHERS = 60  # of which only what was measured is drawn, thin
 _STEPS = 25
-_DEVIATIONS = 1.6449  # of a normal: a band that should hold 90 % of measurements
 
 
 @dataclass(frozen=True)
@@ -100,9 +99,8 @@ def _measured(belief: Belief, name: str, config: dict[str, Value]) -> tuple[tupl
 def predicted(belief: Belief, name: str, places: Places) -> list[Estimate]:
     """What a run at each place would measure, with intervals that should hold it in 90 % of cases."""
     quantity, prediction = belief.quantity_of(name), belief.predict(name, places)
-    deviation = np.sqrt(prediction.variance + quantity.posterior.noise_variance)
-    low = quantity.transform.inverse(prediction.mean - _DEVIATIONS * deviation)
-    high = quantity.transform.inverse(prediction.mean + _DEVIATIONS * deviation)
+    reach = interval_deviations(INTERVAL) * np.sqrt(prediction.variance + quantity.posterior.noise_variance)
+    low, high = (quantity.transform.inverse(prediction.mean + side * reach) for side in (-1.0, 1.0))
     return [Estimate(*row) for row in zip(belief.expected(name, places).tolist(), low, high, strict=True)]
 
 

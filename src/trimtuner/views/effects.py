@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtuner.arrays import Floats, Positions
-from trimtuner.decisions.belief import Belief, Places
+from trimtuner.decisions.belief import INTERVAL, Belief, Places, interval_deviations
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.values import is_number
 from trimtuner.state import StudyState
@@ -23,7 +23,6 @@ from trimtuner.views.words import cell, metric, value_text
 _SHOWN = 4  # parameters, those that matter most
 _ASKED_AT_MOST = 4_000  # configurations
 _BINS, _MOST_VALUES = 8, 12
-_DEVIATIONS = 1.6449  # of a normal: a band of 90 %
 _WIDTH, _HEIGHT, _LEFT, _LETTERS = 330, 220, 56, 12
 _CELL, _ROW = 66, 26
 
@@ -101,7 +100,8 @@ def _effect(
         if not own.any():
             continue
         centre, deviation = float(mean[own].mean()), float(np.sqrt(variance[own].mean()))
-        ends = inverse(np.array([centre, centre - _DEVIATIONS * deviation, centre + _DEVIATIONS * deviation]))
+        reach = interval_deviations(INTERVAL) * deviation
+        ends = inverse(np.array([centre, centre - reach, centre + reach]))
         points.append((word, float(ends[0]), float(ends[1]), float(ends[2])))
     return Effect(name, tuple(points))
 
