@@ -1,28 +1,32 @@
 """The tools one would pick instead, replayed side by side: runs the missing searches, then writes the report.
 
-``make peers`` does it with the defaults. Interrupt it and start it again as you like.
+``make peers`` does it with the defaults, and then with ``--families``: on the public jobs too, with those tools
+alone whose searches are quick, and the best of them on each job in a report of its own. Interrupt it and start it again
+as you like.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
-from benchmarks.kept import Kept, options, ready_tables, run_missing, table_digest
+from benchmarks.kept import SEEDS, Kept, options, ready_tables, run_missing, table_digest
 from benchmarks.peers.entrants import ENTRANTS, entrant_named
-from benchmarks.peers.report import write_report
-from benchmarks.peers.store import Search, read_finished, run_one
+from benchmarks.peers.report import write_families, write_report
+from benchmarks.peers.store import Finished, Search, read_finished, run_one
 from benchmarks.tables.public_jobs import public_jobs
 from benchmarks.variants import PLAIN, VARIANTS
 
 NAME = "peers"
+SEEDS_OF_FAMILIES = 5
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     names = [one.name for one in ENTRANTS]
     parser = options(__doc__.splitlines()[0], NAME)
-    parser.set_defaults(processes=2, seeds=5)  # 29 jobs: more takes hours
-    usual = [one.name for one in ENTRANTS if not one.is_slow]
-    parser.add_argument("--peers", nargs="+", default=usual, choices=names, metavar="PEER", help=", ".join(names))
+    parser.set_defaults(processes=2, seeds=None)
+    parser.add_argument("--peers", nargs="+", choices=names, metavar="PEER", help=", ".join(names))
+    parser.add_argument("--families", action="store_true", help="on the public jobs too, job by job; five seeds")
     parser.add_argument(
         "--variants",
         nargs="+",
@@ -32,23 +36,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help=f"of tables: {', '.join(VARIANTS)}",
     )
     chosen = parser.parse_args(arguments)
-    seeds = range(chosen.first_seed, chosen.first_seed + chosen.seeds)
+    count = chosen.seeds or (SEEDS_OF_FAMILIES if chosen.families else SEEDS)
+    seeds = range(chosen.first_seed, chosen.first_seed + count)
+    peers = chosen.peers or [one.name for one in ENTRANTS if not (one.is_slow and chosen.families)]
     if not chosen.report_only:
-        versions = {name: entrant_named(name).version() for name in chosen.peers}
-        tables = ready_tables(chosen.tables or [*ready_tables(None), *public_jobs()])
+        versions = {name: entrant_named(name).version() for name in peers}
+        tables = ready_tables(chosen.tables)
+        if chosen.families and not chosen.tables:
+            tables += public_jobs()
         # Seed by seed, so that a run that is ended has all peers on the same seeds.
         searches = [
             Search(table, variant, peer, seed, chosen.trials, table_digest(table), versions[peer])
             for seed in seeds
             for table in tables
             for variant in chosen.variants
-            for peer in chosen.peers
+            for peer in peers
         ]
         run_missing(searches, run_one, Kept(chosen.cache), chosen.processes, chosen.again)
     finished = [
         one for one in read_finished(chosen.cache) if one.search.seed in seeds and one.search.trials == chosen.trials
     ]
-    print(write_report(finished, chosen.out))
+    print(
+        write_families(complete(finished, peers), chosen.out) if chosen.families else write_report(finished, chosen.out)
+    )
+
+
+def complete(finished: Sequence[Finished], peers: Sequence[str]) -> list[Finished]:
+    """Searches of these tools, with seeds that all of them have on every job: who has fewer may have been lucky."""
+    here = [one for one in finished if one.search.peer in peers and one.search.variant == PLAIN]
+    jobs = {one.search.table for one in here}
+    having = Counter(one.search.seed for one in here)
+    return [one for one in here if having[one.search.seed] == len(jobs) * len(peers)]
 
 
 if __name__ == "__main__":

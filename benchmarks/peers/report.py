@@ -20,6 +20,7 @@ from benchmarks.variants import PLAIN, VARIANTS
 from trimtuner.study.replay import LEVELS
 
 FILE = "peers.md"
+FAMILIES_FILE = "families.md"
 WORSE = 90.0  # the percentile over seeds that is shown beside the median
 QUARTILES = (25.0, 50.0, 75.0)
 PLACES = 200
@@ -30,12 +31,37 @@ Place = tuple[str, str]  # table, variant
 def write_report(finished: Sequence[Finished], folder: Path) -> Path:
     """Write what is finished; the path of the report."""
     groups = _grouped(finished)
-    plain = {name: rows for (name, variant), rows in groups.items() if variant == PLAIN}
-    paragraphs = [*_head(finished), *ratios(plain), *_summary(plain)]
+    paragraphs = [*_head(finished), *_summary(_plain(groups))]
     for place, rows in groups.items():
         paragraphs += _section(place, rows, folder / PLOTS)
     paragraphs += _choices(finished)
     return write_page(folder, FILE, paragraphs)
+
+
+def write_families(finished: Sequence[Finished], folder: Path) -> Path:
+    """Ours against the best of all others, job by job; the path of the report."""
+    plain = _plain(_grouped(finished))
+    left_out = ", ".join(one.title for one in ENTRANTS if one.is_slow)
+    paragraphs = [
+        "# Against the best tool on each job",
+        f"Written by `python -m benchmarks.peers --families` ({_count(finished)}). Money in units of the mean price "
+        "of a full-data run, to 95 or 99 % of the best feasible accuracy for good, by the rules of [the "
+        "comparison](peers.md). Left out, since a search of theirs takes longer than those of all others together: "
+        f"{left_out}.",
+        *ratios(plain),
+        *_summary(plain),
+    ]
+    return write_page(folder, FAMILIES_FILE, paragraphs)
+
+
+def _plain(groups: Mapping[Place, Sequence[Group]]) -> dict[str, Sequence[Group]]:
+    return {name: rows for (name, variant), rows in groups.items() if variant == PLAIN}
+
+
+def _count(finished: Sequence[Finished]) -> str:
+    seeds = {one.search.seed for one in finished}
+    span = f"seeds {min(seeds)} to {max(seeds)}" if seeds else "no seed yet"
+    return f"{len(finished)} searches, {span}"
 
 
 def _grouped(finished: Sequence[Finished]) -> dict[Place, list[Group]]:
@@ -50,11 +76,9 @@ def _grouped(finished: Sequence[Finished]) -> dict[Place, list[Group]]:
 
 
 def _head(finished: Sequence[Finished]) -> list[str]:
-    seeds = {one.search.seed for one in finished}
-    span = f"seeds {min(seeds)} to {max(seeds)}" if seeds else "no seed yet"
     return [
         "# The tools one would pick instead",
-        f"Written by `make peers` ({len(finished)} searches, {span}). Money is in units of the mean price of a "
+        f"Written by `make peers` ({_count(finished)}). Money is in units of the mean price of a "
         "full-data run. What counts is the money spent when the recommendation reached 90, 95 or "
         "99 % of the best feasible accuracy *for good*, to the end of the search; a search that does not get there "
         f"counts as {BUDGET_UNITS:g} in the mean, and as never in median and 90th percentile. Quality is Accuracy_C "

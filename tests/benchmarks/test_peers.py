@@ -7,14 +7,14 @@ import pytest
 
 from benchmarks.kept import Kept, unit_of
 from benchmarks.papers.searches import Trace
-from benchmarks.peers.__main__ import main
+from benchmarks.peers.__main__ import complete, main
 from benchmarks.peers.control import SCREENED, RandomSmall
 from benchmarks.peers.entrants import ENTRANTS, entrant_named
 from benchmarks.peers.groups import Group
 from benchmarks.peers.job import Job, Names, Numbers, Outcome
 from benchmarks.peers.peer import Record
 from benchmarks.peers.ratios import ratios
-from benchmarks.peers.report import write_report
+from benchmarks.peers.report import write_families, write_report
 from benchmarks.peers.search import BUDGET_UNITS, MOST_REPEATS, search
 from benchmarks.peers.store import Finished, Search, read_finished, run_one
 from benchmarks.variants import make_variant
@@ -259,3 +259,22 @@ def _settling(peer, money):
         fraction=(1.0, 1.0),
     )
     return Group(entrant_named(peer), [Finished(Search("any", "plain", peer, 0, 100, "", ""), trace)])
+
+
+def test_job_by_job_only_seeds_count_that_every_tool_has_on_every_job():
+    def made(table, peer, seed):
+        return Finished(Search(table, "plain", peer, seed, 100, "", ""), _settling(peer, 1.0).traces[0])
+
+    both = [made(table, peer, 0) for table in ("cnn", "rnn") for peer in ("trimtuner", "eic")]
+    lacking = [made("cnn", "trimtuner", 1), made("cnn", "eic", 1), made("rnn", "trimtuner", 1)]
+    assert complete([*both, *lacking, made("cnn", "optuna-gp", 0)], ["trimtuner", "eic"]) == both
+
+
+def test_the_report_of_families_names_who_was_left_out(tmp_path):
+    finished = [_settling(peer, 1.0).searches[0] for peer in ("trimtuner", "eic")]
+    text = write_families(finished, tmp_path).read_text()
+    assert (
+        "theirs takes longer than those of all others together: BoTorch multi-fidelity entropy search, Optuna GP"
+        in text
+    )
+    assert "| any | others | 1 | 1 (eic) | 1 |" in text
