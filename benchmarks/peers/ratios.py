@@ -32,6 +32,7 @@ TUNED_ON = (PAPERS, SHIPPED, NETS)
 ASIDE = (SHIPPED_ASIDE, TREES)
 OTHERS = "others"
 ORDER = (*TUNED_ON, *ASIDE, OTHERS)
+_PARTS = (("all", ORDER), ("tuned on", TUNED_ON), ("kept aside", ASIDE))
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,32 @@ def ratios(jobs: Mapping[str, Sequence[Group]]) -> list[str]:
     ]
 
 
+def each_tool(jobs: Mapping[str, Sequence[Group]]) -> list[str]:
+    """Against one tool on all jobs, as who has to choose one beforehand meets it."""
+    names = dict.fromkeys(one.entrant.name for groups in jobs.values() for one in groups if one.entrant.name != OURS)
+    rows = [
+        [name, *(_against(name, jobs, families, level) for _, families in _PARTS for level in LEVELS)] for name in names
+    ]
+    header = ["our money by that of", *(f"{words}: {level:.0%}" for words, _ in _PARTS for level in LEVELS)]
+    return (
+        ["## Against each tool", "Geometric means over jobs of the ratio of means.", table(header, rows)]
+        if rows
+        else []
+    )
+
+
+def _against(name: str, jobs: Mapping[str, Sequence[Group]], families: Sequence[str], level: float) -> str:
+    found = []
+    for job, groups in jobs.items():
+        means = {one.entrant.name: one.mean(level) for one in groups}
+        if family(job) in families and {OURS, name} <= means.keys():
+            found.append(means[OURS] / means[name])
+    return number(statistics.geometric_mean(found), 2) if found else "-"
+
+
 def _totals(found: Mapping[float, Sequence[Standing]]) -> list[list[str]]:
     rows = []
-    for words, families in (("all", ORDER), ("tuned on", TUNED_ON), ("kept aside", ASIDE)):
+    for words, families in _PARTS:
         for level, all_jobs in found.items():
             here = [one for one in all_jobs if family(one.job) in families]
             if here:

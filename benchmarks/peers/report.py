@@ -13,7 +13,7 @@ from benchmarks.papers.markdown import number, picture, table
 from benchmarks.papers.plots import Curve, Panel, draw_panels
 from benchmarks.peers.entrants import ENTRANTS
 from benchmarks.peers.groups import Group
-from benchmarks.peers.ratios import ratios
+from benchmarks.peers.ratios import each_tool, ratios
 from benchmarks.peers.search import BUDGET_UNITS, RULES
 from benchmarks.peers.store import Finished
 from benchmarks.variants import PLAIN, VARIANTS
@@ -48,6 +48,7 @@ def write_families(finished: Sequence[Finished], folder: Path) -> Path:
         "of a full-data run, to 95 or 99 % of the best feasible accuracy for good, by the rules of [the "
         "comparison](peers.md). Left out, since a search of theirs takes longer than those of all others together: "
         f"{left_out}.",
+        *each_tool(plain),
         *ratios(plain),
         *_summary(plain),
     ]

@@ -13,7 +13,7 @@ from benchmarks.peers.entrants import ENTRANTS, entrant_named
 from benchmarks.peers.groups import Group
 from benchmarks.peers.job import Job, Names, Numbers, Outcome
 from benchmarks.peers.peer import Record
-from benchmarks.peers.ratios import ratios
+from benchmarks.peers.ratios import each_tool, ratios
 from benchmarks.peers.report import write_families, write_report
 from benchmarks.peers.search import BUDGET_UNITS, MOST_REPEATS, search
 from benchmarks.peers.store import Finished, Search, read_finished, run_one
@@ -241,7 +241,8 @@ def test_the_best_of_all_others_is_chosen_on_each_job_and_behind_is_bold():
         "cnn": [_settling("trimtuner", 3.0), _settling("eic", 4.0), _settling("dehb", 2.0)],
         "rpart14": [_settling("trimtuner", 1.0), _settling("eic", 2.0), _settling("dehb", 5.0)],
     }
-    text = "\n".join(ratios(jobs))
+    text = "\n".join([*each_tool(jobs), *ratios(jobs)])
+    assert "| eic | 0.61 | 0.61 | 0.75 | 0.75 | 0.50 | 0.50 |" in text  # √(3/4 · 1/2)
     assert "| cnn | the papers' jobs | 3 | 2 (dehb) | **1.5** | 3 | 2 (dehb) | **1.5** |" in text
     assert "1 | 2 (eic) | 0.50 | 1 | 2 (eic) | 0.50 |" in text
     assert "| all | 99% | 2 | 0.87 | 1.5 (cnn) | 1 |" in text

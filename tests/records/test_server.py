@@ -182,6 +182,21 @@ def change_in_two_halves(record, meanwhile):
 
 
 class TestOthers:
+    def test_who_is_interrupted_while_the_server_is_asked_whether_it_lives_leaves(self, postgres_address, monkeypatch):
+        """A second Ctrl-C: the driver, on its way out of a statement under way, raised an error in its place."""
+
+        def begin_and_be_interrupted(cursor, *_, **__):
+            cursor.connection.pgconn.send_query(b"SELECT pg_sleep(60)")
+            raise SystemExit(130)
+
+        record = new_record(postgres_address)
+        record.version()
+        with monkeypatch.context() as patch:
+            patch.setattr("psycopg.Cursor.execute", begin_and_be_interrupted)
+            with pytest.raises(SystemExit):
+                record.version()
+        assert record.version() >= 0  # with another connection
+
     def test_a_lock_that_is_held_too_long_is_told_and_nothing_was_changed(self, postgres_address, monkeypatch):
         holder = new_record(postgres_address)
         make_impatient(monkeypatch)

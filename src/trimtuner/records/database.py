@@ -70,6 +70,8 @@ class Database:
                 yield connection
                 was_all_said = True
         except SQLAlchemyError as error:
+            if interruption := _interruption_behind(error):
+                raise interruption from None
             # Never tried again here: a commit whose answer was lost may have happened.
             raise self._explained(error, _NOT_KNOWN if was_all_said and _is_cut_off(error) else _AS_IT_WAS) from error
         except UnicodeDecodeError as error:  # of the driver, where a name in the file is no text any more
@@ -154,6 +156,14 @@ def _seconds_since_boot() -> float:
 def _let_go(pool: Pool, process: int) -> None:
     if os.getpid() == process:  # a forked process would end its parent's connections
         pool.dispose()
+
+
+def _interruption_behind(error: BaseException) -> BaseException | None:
+    """The Ctrl-C in the middle of a statement, where the driver, on its way out of it, raised an error in its place."""
+    behind: BaseException | None = error
+    while isinstance(behind, Exception):
+        behind = behind.__cause__ or behind.__context__
+    return behind
 
 
 def _is_cut_off(error: SQLAlchemyError) -> bool:
