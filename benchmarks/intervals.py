@@ -1,6 +1,6 @@
 """How often the intervals that are shown hold the truth: of what is recommended, and of any configuration on full data.
 
-``python -m benchmarks.intervals`` writes docs/results/intervals.md in about ten CPU minutes. The width was chosen on
+``python -m benchmarks.intervals`` writes docs/results/intervals.md in about six CPU minutes. The width was chosen on
 the jobs that the default was tuned on, and looked at once on the others.
 """
 

@@ -197,6 +197,16 @@ class TestOthers:
                 record.version()
         assert record.version() >= 0  # with another connection
 
+    def test_trouble_while_an_interruption_is_dealt_with_is_told_as_trouble(self, postgres_address, monkeypatch):
+        holder = new_record(postgres_address)
+        make_impatient(monkeypatch)
+        waiting = open_records(postgres_address).open("study")
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            with holder._change(), pytest.raises(RecordError, match="was locked for 60 s"):
+                waiting.claim(trial(0), 0.5, "me")
+
     def test_a_lock_that_is_held_too_long_is_told_and_nothing_was_changed(self, postgres_address, monkeypatch):
         holder = new_record(postgres_address)
         make_impatient(monkeypatch)

@@ -194,6 +194,12 @@ class Belief:
         """The expected value of the metric in its own units."""
         return self.quantity_of(metric).transform.expectation(*self.predict(metric, places))
 
+    def interval(self, metric: str, places: Places) -> tuple[Floats, Floats]:
+        """Between what values a run at each place would measure the metric in nine cases of ten, noise included."""
+        quantity, (mean, variance) = self.quantity_of(metric), self.predict(metric, places)
+        reach = interval_deviations(INTERVAL) * np.sqrt(variance + quantity.posterior.noise_variance)
+        return quantity.transform.inverse(mean - reach), quantity.transform.inverse(mean + reach)
+
     @property
     def effort_metric(self) -> str:
         """What a trial is charged by: money where it is known, else time."""

@@ -60,7 +60,7 @@ class Database:
             # SQLite's locks are not inherited by a fork, while its memory of holding them is: data could be lost.
             raise RecordError(f"{self.where} was opened before this process was forked; open it again in a fresh one")
         self.require_there()
-        was_all_said = False
+        was_all_said, handled = False, _interruption_behind(sys.exception())
         try:
             with self._connect() as connection, connection.begin():
                 self._opened = self._opened or self._file()
@@ -70,7 +70,8 @@ class Database:
                 yield connection
                 was_all_said = True
         except SQLAlchemyError as error:
-            if interruption := _interruption_behind(error):
+            interruption = _interruption_behind(error)
+            if interruption is not None and interruption is not handled:
                 raise interruption from None
             # Never tried again here: a commit whose answer was lost may have happened.
             raise self._explained(error, _NOT_KNOWN if was_all_said and _is_cut_off(error) else _AS_IT_WAS) from error
@@ -158,9 +159,9 @@ def _let_go(pool: Pool, process: int) -> None:
         pool.dispose()
 
 
-def _interruption_behind(error: BaseException) -> BaseException | None:
+def _interruption_behind(error: BaseException | None) -> BaseException | None:
     """The Ctrl-C in the middle of a statement, where the driver, on its way out of it, raised an error in its place."""
-    behind: BaseException | None = error
+    behind = error
     while isinstance(behind, Exception):
         behind = behind.__cause__ or behind.__context__
     return behind

@@ -8,7 +8,7 @@ from html import escape
 
 import numpy as np
 
-from trimtuner.decisions.belief import INTERVAL, LIKELY, Belief, interval_deviations
+from trimtuner.decisions.belief import LIKELY, Belief, Places
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.problem import COST, TIME
 
@@ -101,7 +101,7 @@ def recommendation_from(belief: Belief, target: int) -> Recommendation:
             value = measurement.metrics[metric]
             estimates[metric] = Estimate(value, value, value)
         elif belief.quantity_name(metric) in belief.quantities:
-            estimates[metric] = _estimate(belief, metric, place.rows, float(belief.offset(metric, place)[0]))
+            estimates[metric] = _estimate(belief, metric, place)
     chances = belief.chances_at(target)
     return Recommendation(
         config=belief.pool.configuration(int(place.positions[0])),
@@ -113,13 +113,9 @@ def recommendation_from(belief: Belief, target: int) -> Recommendation:
     )
 
 
-def _estimate(belief: Belief, metric: str, rows: np.ndarray, offset: float) -> Estimate:
-    quantity = belief.quantity_of(metric)
-    mean, variance = quantity.posterior.predict(rows)
+def _estimate(belief: Belief, metric: str, place: Places) -> Estimate:
+    quantity, (mean, variance) = belief.quantity_of(metric), belief.predict(metric, place)
     # What a run would measure, not what is true without noise.
-    spread = variance + quantity.posterior.noise_variance
-    centre, deviation = mean + offset, np.sqrt(spread)
-    reach = interval_deviations(INTERVAL) * deviation
-    ends = quantity.transform.inverse(np.array([centre - reach, centre + reach]))
-    expected = quantity.transform.expectation(centre, spread)
-    return Estimate(float(expected[0]), float(ends[0, 0]), float(ends[1, 0]))
+    expected = quantity.transform.expectation(mean, variance + quantity.posterior.noise_variance)
+    low, high = belief.interval(metric, place)
+    return Estimate(float(expected[0]), float(low[0]), float(high[0]))

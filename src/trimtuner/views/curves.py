@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from trimtuner.arrays import Floats
-from trimtuner.decisions.belief import INTERVAL, Belief, Places, interval_deviations
+from trimtuner.decisions.belief import Belief, Places
 from trimtuner.problem.expressions import Value
 from trimtuner.problem.history import Measurement
 from trimtuner.problem.problem import COST, TIME
@@ -98,10 +98,8 @@ def _measured(belief: Belief, name: str, config: dict[str, Value]) -> tuple[tupl
 
 def predicted(belief: Belief, name: str, places: Places) -> list[Estimate]:
     """What a run at each place would measure, with intervals that should hold it in 90 % of cases."""
-    quantity, prediction = belief.quantity_of(name), belief.predict(name, places)
-    reach = interval_deviations(INTERVAL) * np.sqrt(prediction.variance + quantity.posterior.noise_variance)
-    low, high = (quantity.transform.inverse(prediction.mean + side * reach) for side in (-1.0, 1.0))
-    return [Estimate(*row) for row in zip(belief.expected(name, places).tolist(), low, high, strict=True)]
+    expected, (low, high) = belief.expected(name, places), belief.interval(name, places)
+    return [Estimate(*row) for row in zip(expected.tolist(), low, high, strict=True)]
 
 
 def _fractions(offered: tuple[float, ...]) -> Floats:
