@@ -10,11 +10,12 @@ from concurrent.futures import ProcessPoolExecutor
 from statistics import fmean
 
 from benchmarks.variants import make_variant
-from trimtuner.decisions.acquisition import ExpectedCost, ShareAtTargets
+from trimtuner.decisions.acquisition import ExpectedCost, LookFirst, ShareAtTargets
 from trimtuner.decisions.designs import AcrossFractions
 from trimtuner.decisions.entropy import InformationAboutBest
 from trimtuner.decisions.filters import KeepAll
 from trimtuner.decisions.incumbents import BestPredictedFeasible
+from trimtuner.decisions.learning import TIME_GROWTH
 from trimtuner.engines.table import Table
 from trimtuner.models.gaussian_process import GaussianProcess, MostLikely
 from trimtuner.models.kernels import log_basis, quadratic_basis
@@ -34,8 +35,10 @@ ABLATIONS = {
         surrogate=GaussianProcess(over_fractions(log_basis) + learning_trust(log_basis), MostLikely())
     ),
     "no usual growth": TRIMTUNER.but(quality_growth=0.0),
-    "no insurance": TRIMTUNER.but(acquisition=VALUE),
-    "information only": TRIMTUNER.but(acquisition=ShareAtTargets(InformationAboutBest() / ExpectedCost())),
+    "no insurance": TRIMTUNER.but(acquisition=LookFirst(VALUE)),
+    "no look": TRIMTUNER.but(acquisition=ShareAtTargets(VALUE)),
+    "limits unheard": TRIMTUNER.but(time_growth=TIME_GROWTH),
+    "information only": TRIMTUNER.but(acquisition=LookFirst(ShareAtTargets(InformationAboutBest() / ExpectedCost()))),
     "no climb": TRIMTUNER.but(filter=KeepAll()),
     "dear start": TRIMTUNER.but(design=AcrossFractions()),
     "sure only": TRIMTUNER.but(incumbent=BestPredictedFeasible(0.90)),

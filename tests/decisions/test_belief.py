@@ -452,6 +452,63 @@ def test_where_a_method_expects_no_growth_of_quality_only_time_grows():
     np.testing.assert_allclose(longer, [0.8 * np.log(2), 0.8 * np.log(4)], rtol=1e-9)
 
 
+# --- what limits say about how time grows
+
+
+def full_run_after(trials, limits, *, prices=None, goal=None, growth=None):
+    """Seconds forecast for configuration 0 on all of the data, by a model that knows nothing but the growth."""
+    space = space_of(4, prices, fractions=(0.0625, 0.25, 1.0))
+    problem = problem_of(space, *limits, **(goal or {"maximize": "accuracy"}))
+    history = history_of(*trials(space))
+    way = learning.Way(Level(), time_growth=growth or learning.WithinLimits())
+    belief = learning.learn(problem, space.pool(), history, way, 0)
+    (seconds,) = np.exp(belief.predict("time", Places(space.pool(), np.array([0]), np.array([1.0]))).mean)
+    return seconds
+
+
+def timed(*seconds, fraction=0.0625):
+    """Trials of configurations 0, 1, … on one share of the data, with what they took."""
+    return lambda _: [
+        ran(number, number, fraction, accuracy=0.5, time=time, cost=0.01 * time) for number, time in enumerate(seconds)
+    ]
+
+
+def test_a_limit_on_time_slows_the_growth_that_is_expected_until_the_trial_keeps_it():
+    """60 s on a sixteenth: by the usual growth 551 s on all of the data, by a limit of 120 s just that."""
+    assert full_run_after(timed(60.0), ["time <= 120s"]) == pytest.approx(120.0)
+    assert full_run_after(timed(60.0), ["time <= 120s"], growth=0.8) == pytest.approx(60.0 * 16**0.8)
+
+
+def test_a_generous_limit_leaves_the_usual_growth():
+    assert full_run_after(timed(60.0), ["time <= 2h"]) == pytest.approx(60.0 * 16**0.8)
+    assert full_run_after(timed(60.0), []) == pytest.approx(60.0 * 16**0.8)
+
+
+def test_time_is_never_expected_to_fall_with_the_data():
+    assert full_run_after(timed(60.0), ["time <= 30s"]) == pytest.approx(60.0)
+
+
+def test_half_of_the_trials_are_expected_to_keep_the_limit():
+    """Of 30, 60 and 120 s the middle one: each is expected to double, and the model's word is their geometric mean."""
+    assert full_run_after(timed(30.0, 60.0, 120.0), ["time <= 120s"]) == pytest.approx(120.0)
+
+
+def test_a_limit_on_cost_is_read_at_the_price_of_each_configuration():
+    """At 36 USD an hour 1.2 USD are 120 s; the configuration at 3.6 USD an hour has ten times as long."""
+    space_prices = [36.0, 3.6, 3.6, 3.6]
+
+    def trials(_):
+        return [ran(0, 0, 0.0625, accuracy=0.5, time=60.0, cost=0.6)]
+
+    assert full_run_after(trials, ["cost <= 1.2"], prices=space_prices) == pytest.approx(120.0)
+    assert full_run_after(trials, ["cost <= 1.2", "time <= 90s"], prices=space_prices) == pytest.approx(90.0)
+
+
+def test_limits_that_hold_on_any_share_of_the_data_say_nothing_about_all_of_it():
+    goal = {"minimize": "cost"}
+    assert full_run_after(timed(60.0), ["time <= 120s"], goal=goal) == pytest.approx(60.0 * 16**0.8)
+
+
 # --- places
 
 

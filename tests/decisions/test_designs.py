@@ -16,6 +16,7 @@ from trimtuner.decisions.designs import (
     CheapStart,
     LatinHypercube,
     RandomSearch,
+    WhileCheap,
     latin_order,
     latin_points,
 )
@@ -445,6 +446,30 @@ def test_as_long_as_nothing_is_measured_another_trial_of_the_design_is_offered()
     np.testing.assert_array_equal(sorted(asked), range(9))
     assert set(asked[:3]) == {0, 2, 4}
     assert next_trial(CheapStart(3), problem, history) is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "count"),
+    [
+        ([], 3),
+        (["time <= 1000s"], 3),  # a trial takes 10 s
+        (["time <= 40s"], 2),
+        (["time <= 20s"], 1),
+        (["time <= 1s"], 1),
+        (["cost <= 1000", "time <= 20s"], 1),
+        (["accuracy >= 0.5"], 3),
+    ],
+)
+def test_a_start_ends_once_it_has_taken_half_of_what_a_run_may_take(limits, count):
+    problem = problem_of(space_of(9, PRICES, fractions=PAPER), *limits, maximize="accuracy")
+    trials, _ = run_design(WhileCheap(CheapStart(3)), problem)
+    assert len(trials) == count
+
+
+def test_a_limit_that_holds_on_any_share_of_the_data_does_not_end_a_start():
+    problem = problem_of(space_of(9, PRICES, fractions=PAPER), "time <= 20s", minimize="cost")
+    trials, _ = run_design(WhileCheap(CheapStart(3)), problem)
+    assert len(trials) == 3
 
 
 def test_another_design_goes_on_for_as_long_as_a_hypercube_would():

@@ -11,7 +11,7 @@ import numpy as np
 
 from trimtuner.arrays import Floats, Positions
 from trimtuner.problem.history import History
-from trimtuner.problem.problem import Problem
+from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.problem.space import Pool
 
 _FEWEST = 4  # trials of a design that is bounded by money: from fewer a model cannot tell what anything costs
@@ -156,6 +156,27 @@ class CheapStart:
             return None
         steps = ((position, fraction) for position in _cheap_order(pool, seed).tolist())
         return _first_untested(problem, pool, history, steps)
+
+
+@dataclass(frozen=True)
+class WhileCheap:
+    """Another design, until its trials have taken ``share`` of what a limit allows one run on all of the data.
+
+    Where small fractions save little, a start that is meant to be cheap would cost more than the answer.
+    """
+
+    design: Design
+    share: float = 0.5
+
+    def next_step(self, problem: Problem, pool: Pool, history: History, seed: int) -> Step | None:
+        """The other design's next trial; nothing once so much was taken."""
+        limits = [one for one in problem.constraints if one.is_upper and one.metric in (COST, TIME)]
+        is_meant_at_full_data = problem.target_fractions == (1.0,)
+        for limit in limits if is_meant_at_full_data else ():
+            taken = sum(one.metrics.get(limit.metric, 0.0) for one in history.measurements)
+            if history.measurements and taken >= self.share * limit.limit:
+                return None
+        return self.design.next_step(problem, pool, history, seed)
 
 
 def _first_untested(problem: Problem, pool: Pool, history: History, steps: Iterator[tuple[int, float]]) -> Step | None:

@@ -23,7 +23,7 @@ from trimtuner.models.posterior import (
 )
 from trimtuner.problem.earlier import Earlier
 from trimtuner.problem.history import History, Measurement
-from trimtuner.problem.problem import COST, TIME, Problem
+from trimtuner.problem.problem import COST, TIME, Constraint, Problem
 from trimtuner.problem.space import Pool, Space
 
 TIME_GROWTH = 0.8  # time ~ fraction^0.8 before any evidence: most jobs have a fixed part, few grow faster than the data
@@ -67,6 +67,17 @@ class Inheritance:
 
 
 @dataclass(frozen=True)
+class WithinLimits:
+    """Time grows like fraction^``usual`` before any evidence, or as slowly as limits on a run's cost or time call for.
+
+    Nobody sets a limit that nothing can keep. So when trials on 3 % of the data take half of what a run on all of it
+    may take, small fractions save little on this job; by the usual growth every run would break the limit.
+    """
+
+    usual: float = TIME_GROWTH
+
+
+@dataclass(frozen=True)
 class Way:
     """How a method learns: which model each quantity has, and how it expects the quantity to grow with the data.
 
@@ -77,7 +88,7 @@ class Way:
     surrogate: Surrogate
     time_surrogate: Surrogate | None = None  # None: time and cost are learnt as everything else
     quality_growth: float = 0.0
-    time_growth: float = TIME_GROWTH
+    time_growth: float | WithinLimits = TIME_GROWTH
 
     def surrogate_of(self, name: str) -> Surrogate:
         """The model of a quantity."""
@@ -86,7 +97,7 @@ class Way:
     def usual_growth(self, problem: Problem, name: str, transform: Transform) -> float:
         """How a quantity grows with the data when nothing is known: a model that has seen one fraction starts there."""
         if name in _OF_TIME:
-            return self.time_growth
+            return self.time_growth.usual if isinstance(self.time_growth, WithinLimits) else self.time_growth
         if isinstance(transform, Logit):
             return self.quality_growth
         is_loss = name == problem.goal.metric and problem.goal.sign < 0
@@ -162,7 +173,7 @@ class Lesson:
         transform = _transform_of(self.problem, name, self.values[name])
         # Seeded without the step: a refit must change the belief because of evidence, not by other draws.
         generator = np.random.default_rng([self.seed, list(self.values).index(name)])
-        growth = self.way.usual_growth(self.problem, name, transform)
+        growth = self._growth_of(name, transform)
         surrogate = self.way.surrogate_of(name)
         rows, targets = self.places.rows, transform.forward(self.values[name]) - growth * np.log(self.places.fractions)
         heir = surrogate if isinstance(surrogate, Heir) else None
@@ -178,6 +189,39 @@ class Lesson:
         if len(self.pending):
             posterior = posterior.condition(self.pending.rows, posterior.predict(self.pending.rows).mean)
         return Quantity(transform, posterior, growth, weights)
+
+    def _growth_of(self, name: str, transform: Transform) -> float:
+        """The usual growth, or less where limits say so; an earlier study knows better than they how time grows."""
+        usual = self.way.usual_growth(self.problem, name, transform)
+        if name not in _OF_TIME or not isinstance(self.way.time_growth, WithinLimits) or self.earlier:
+            return usual
+        return min(usual, growth_to_keep_limits(self.problem, name, self.places, self.values[name]))
+
+
+def growth_to_keep_limits(problem: Problem, name: str, places: Places, values: Floats) -> float:
+    """The growth with the data by which half of the trials would just keep every limit on cost and time; never below 0.
+
+    Infinite where there is no such limit, none on all of the data alone, or no trial on less.
+    """
+    is_below = places.fractions < 1.0
+    limits = [
+        _limit_of(limit, name, places) for limit in problem.constraints if limit.is_upper and limit.metric in _OF_TIME
+    ]
+    known = [one for one in limits if one is not None]
+    if not known or not is_below.any() or problem.target_fractions != (1.0,):
+        return np.inf
+    room = np.log(np.min(known, axis=0)) - np.log(values)
+    return max(0.0, float(np.median(room[is_below] / -np.log(places.fractions[is_below]))))
+
+
+def _limit_of(limit: Constraint, name: str, places: Places) -> Floats | None:
+    """The limit on each trial's configuration in the units of a quantity; None where it says nothing of it."""
+    if (limit.metric == COST) == (name == COST):
+        return np.full(len(places), limit.limit)
+    prices = places.pool.prices_per_hour
+    if limit.metric == TIME or prices is None:
+        return None
+    return np.asarray(limit.limit * 3600.0 / prices[places.positions])
 
 
 def noise_of_repeats(repeated: Sequence[Measurement], name: str, transform: Transform) -> KnownNoise | None:

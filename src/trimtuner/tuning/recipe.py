@@ -15,7 +15,7 @@ from trimtuner.decisions.belief import CAUTION, Belief
 from trimtuner.decisions.designs import Design
 from trimtuner.decisions.filters import Filter, KeepAll
 from trimtuner.decisions.incumbents import Incumbent
-from trimtuner.decisions.learning import TIME_GROWTH, Inheritance, Way, expect, learn
+from trimtuner.decisions.learning import TIME_GROWTH, Inheritance, Way, WithinLimits, expect, learn
 from trimtuner.decisions.stopping import Stop
 from trimtuner.errors import InputError
 from trimtuner.models.inherited import Heir
@@ -47,7 +47,7 @@ class _Parts(TypedDict, total=False):
     takes_snapshots: bool
     time_surrogate: Surrogate | None
     quality_growth: float
-    time_growth: float
+    time_growth: float | WithinLimits
     confidence: float
     stop: Stop | None
     needs: tuple[Need, ...]
@@ -71,7 +71,7 @@ class Recipe:
     takes_snapshots: bool = False  # also after the design, where the space offers them
     time_surrogate: Surrogate | None = None  # what is learnt of time and cost, where that is by another model
     quality_growth: float = 0.0  # that accuracy is expected to have with the data before any evidence; see Way
-    time_growth: float = TIME_GROWTH  # and time
+    time_growth: float | WithinLimits = TIME_GROWTH  # and time
     confidence: float = CAUTION  # with which a trial must fit what is left of the budget
     stop: Stop | None = None  # None: the search goes on until it is cut off, or nothing is left to test
     needs: tuple[Need, ...] = ()

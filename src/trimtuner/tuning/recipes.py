@@ -11,10 +11,11 @@ from trimtuner.decisions.acquisition import (
     ConstrainedImprovement,
     CostWithOverhead,
     ExpectedCost,
+    LookFirst,
     RegardlessOfLimits,
     ShareAtTargets,
 )
-from trimtuner.decisions.designs import AcrossFractions, AsLongAs, CheapStart, LatinHypercube, RandomSearch
+from trimtuner.decisions.designs import AcrossFractions, AsLongAs, CheapStart, LatinHypercube, RandomSearch, WhileCheap
 from trimtuner.decisions.entropy import (
     ChanceIncumbentFeasible,
     ConstrainedAccuracyOfIncumbent,
@@ -43,6 +44,7 @@ from trimtuner.decisions.incumbents import (
     MostExpected,
     trust_if_sure,
 )
+from trimtuner.decisions.learning import WithinLimits
 from trimtuner.decisions.lookahead import Lookahead
 from trimtuner.decisions.stopping import LittleImprovement
 from trimtuner.errors import InputError, nearest
@@ -145,9 +147,10 @@ TRIMTUNER = Recipe(
         over_fractions(log_basis, quadratic_basis) + learning_trust(log_basis, quadratic_basis), MostLikely()
     ),
     quality_growth=0.4,
-    design=CheapStart(3),
+    time_growth=WithinLimits(),
+    design=WhileCheap(CheapStart(3)),
     filter=ClimbAsEarned(0.5),
-    acquisition=ShareAtTargets(VALUE),
+    acquisition=LookFirst(ShareAtTargets(VALUE)),
     incumbent=MostExpected(),
     takes_snapshots=True,
     least_on_full_data=LEAST_ON_FULL_DATA,
@@ -405,7 +408,7 @@ def _lookahead(gain: Acquisition, price: Acquisition, horizon: int) -> Lookahead
 
 def _lookahead_of_value(horizon: int) -> Acquisition:
     value = _lookahead(ValueOfRecommendation(), ExpectedCost(), horizon)
-    return ShareAtTargets(value.otherwise(replace(value, gain=InformationAboutBest())))
+    return LookFirst(ShareAtTargets(value.otherwise(replace(value, gain=InformationAboutBest()))))
 
 
 def _at_least(option: str, value: int, least: int) -> int:
