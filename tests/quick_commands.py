@@ -2,11 +2,13 @@
 
 The command is a real one: a process of its own, with the arguments, folder, environment and files of the shell that
 calls it, that ends as it would. Only its imports were done before. The program ``trimtuner`` that the shell finds is
-``quick_client.py``, which hands these over, passes signals on and waits. ``python-prepared`` runs a script so.
+``quick_client.py``, which hands these over, passes signals on and waits. ``python-prepared`` runs a script so, and a
+process that such a command starts by ``multiprocessing``.
 """
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import json
 import os
@@ -18,10 +20,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from multiprocessing.spawn import set_executable
 from pathlib import Path
 from runpy import run_path
 
 SCRIPTS = "python-prepared"  # the program that runs a script
+_FILES_AT_MOST, _ASIDE = 32, 200
 _PREPARED = (
     "trimtuner.cli",
     "trimtuner.jobs.validation",
@@ -95,6 +99,7 @@ def serve(path: str) -> None:
                 break
             connection.close()
     _become(connection)
+    set_executable(str(Path(path).with_name(SCRIPTS)))
 
 
 def _try_out() -> None:
@@ -114,7 +119,7 @@ def _let_go_of_ended() -> None:
 
 def _become(connection: socket.socket) -> None:
     """Be the command that is asked for, in a child, and wait for it to tell how it ended."""
-    header, files, _, _ = socket.recv_fds(connection, 8, 3)
+    header, files, _, _ = socket.recv_fds(connection, 8, _FILES_AT_MOST)
     request = json.loads(_received(connection, int.from_bytes(header, "big")))
     child = os.fork()
     if child != 0:
@@ -124,7 +129,10 @@ def _become(connection: socket.socket) -> None:
             connection.sendall((os.waitstatus_to_exitcode(status) % 256).to_bytes(8, "big"))
         os._exit(0)
     connection.close()
-    for number, file in enumerate(files):
+    aside = [fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, _ASIDE) for file in files]  # where none is in another's place
+    for file in files:
+        os.close(file)
+    for number, file in zip(request["files"], aside, strict=True):
         os.dup2(file, number)
         os.close(file)
     os.chdir(request["folder"])
@@ -147,5 +155,8 @@ if __name__ == "__main__":
         from trimtuner.cli import main
 
         main()
+    elif sys.argv[0] == "-c":
+        code = sys.argv.pop(1)
+        exec(code)  # noqa: S102
     else:
         run_path(sys.argv[0], run_name="__main__")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from trimtuner.commands.assistants.run_allowed import main as run_allowed
 from trimtuner.errors import InputError
 from trimtuner.jobs.studies import JobStudy
 from waiting import wait_until
-from written_jobs import write_job
+from written_jobs import quick_program, write_job
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -66,8 +65,8 @@ def talk(session, *jobs: Path) -> None:
     from mcp import Client, StdioServerParameters
 
     async def talking() -> None:
-        words = ["-m", "trimtuner", "mcp", *map(str, jobs)]
-        async with Client(StdioServerParameters(command=sys.executable, args=words)) as client:
+        words = ["mcp", *map(str, jobs)]
+        async with Client(StdioServerParameters(command=quick_program(), args=words)) as client:
             await session(Assistant(client))
 
     asyncio.run(talking())

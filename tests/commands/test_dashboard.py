@@ -6,6 +6,7 @@ import json
 import re
 import socket
 from contextlib import contextmanager
+from multiprocessing.spawn import get_executable, set_executable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,12 +14,13 @@ import pytest
 
 import trimtuner as tt
 from postgres_server import PASSWORD
-from written_jobs import trimtuner, write_job
+from quick_commands import SCRIPTS
+from written_jobs import quick_program, trimtuner, write_job
 
 httpx = pytest.importorskip("httpx")
 pytest.importorskip("starlette", reason="starlette is not installed; install trimtuner[dashboard]")
 
-from benchmarks.browser import dashboard as running_dashboard  # noqa: E402
+from benchmarks.browser import dashboard as dashboard_in_a_process  # noqa: E402
 from trimtuner.commands.dashboard.access import own_hosts  # noqa: E402
 from trimtuner.commands.dashboard.app import Dashboard  # noqa: E402
 from trimtuner.commands.dashboard.command import is_record, job_files  # noqa: E402
@@ -34,6 +36,19 @@ from waiting import wait_until  # noqa: E402
 TOKEN = "a-token-that-nobody-guesses"  # noqa: S105
 LOCAL = "http://localhost"
 NINES = "9" * 5000  # more digits than Python reads
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick_workers():
+    """What fits models is a process of its own, as always; only its imports were done before."""
+    before = get_executable()
+    set_executable(str(Path(quick_program()).with_name(SCRIPTS)))
+    yield
+    set_executable(before)
+
+
+def running_dashboard(*words):
+    return dashboard_in_a_process(*words, program=[quick_program()])
 
 
 @pytest.fixture(scope="module")

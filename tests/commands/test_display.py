@@ -7,13 +7,13 @@ import os
 import pty
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from quick_commands import SCRIPTS
 from trimtuner.jobs.studies import JobStudy
 from trimtuner.study.telling import status_text
 from written_jobs import quick_program, quiet_environment, start_to_kill, status, trimtuner, write_job
@@ -32,6 +32,13 @@ sys.argv = ["trimtuner", "run", "{job}"]
 from trimtuner.cli import main
 main()
 """
+
+
+def breaking(name: str, job: Path) -> list[str]:
+    """``trimtuner run`` with a part of its display that fails."""
+    script = job.with_name("breaking.py")
+    script.write_text(BREAKING.format(name=name, job=job))
+    return [str(Path(quick_program()).with_name(SCRIPTS)), str(script)]
 
 
 def in_terminal(*command: str) -> tuple[int, str]:
@@ -78,7 +85,7 @@ def history_of(path: Path):
 @pytest.mark.parametrize("name", ["_knowledge", "_work", "_text"])
 def test_a_display_that_fails_is_told_once_and_the_run_goes_on(tmp_path, name):
     path = write_job(tmp_path, nap=0, trials=3, method="random")
-    code, shown = in_terminal(sys.executable, "-c", BREAKING.format(name=name, job=path))
+    code, shown = in_terminal(*breaking(name, path))
     assert code == 0, shown
     assert shown.count("the display failed") == 1
     assert "RuntimeError: nothing to see" in shown
@@ -89,7 +96,7 @@ def test_a_display_that_fails_is_told_once_and_the_run_goes_on(tmp_path, name):
 
 def test_lines_that_fail_are_told_once_and_the_run_goes_on(tmp_path):
     path = write_job(tmp_path, nap=0, trials=3, method="random")
-    command = [sys.executable, "-c", BREAKING.format(name="_recommended", job=path)]
+    command = breaking("_recommended", path)
     done = subprocess.run(command, capture_output=True, text=True, env=quiet_environment(), check=True)
     assert done.stderr.count("the display failed") == 1
     assert "trial 2 ended" in done.stderr

@@ -122,7 +122,10 @@ def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
 
 @pytest.fixture(params=parameters(RUNNING_COMMANDS, pytest.mark.slow))
 def supervised(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    """The same, for what the supervisor does, which all of them use: the long form is that it does it everywhere."""
+    """The same, for what the supervisor does, which all use, or what they have tests of their own for.
+
+    The long form is that it is so everywhere.
+    """
     yield from benches(RUNNING_COMMANDS[request.param](request, tmp_path), tmp_path)
 
 
@@ -146,10 +149,10 @@ def test_each_report_has_the_time_at_which_it_came(supervised: Bench) -> None:
     assert 0 < first < second
 
 
-def test_a_report_is_seen_while_the_command_runs(bench: Bench) -> None:
-    handle = bench.start(bench.launch("report_and_rest"))
-    wait_until(lambda: len(bench.engine.poll(handle).reports) == 1)
-    assert bench.engine.poll(handle).end is None
+def test_a_report_is_seen_while_the_command_runs(told: Bench) -> None:
+    handle = told.start(told.launch("report_and_rest"))
+    wait_until(lambda: len(told.engine.poll(handle).reports) == 1)
+    assert told.engine.poll(handle).end is None
 
 
 def test_an_exit_code_is_told_apart(told: Bench) -> None:
@@ -277,19 +280,19 @@ def test_the_command_survives_a_killed_driver_and_is_adopted_by_another(bench: B
     assert len(state.reports) == 5
 
 
-def test_what_another_driver_started_is_taken_over_and_not_started_again(running: Bench) -> None:
-    launch = running.launch("rest")
-    with running.driver(launch) as driver:
+def test_what_another_driver_started_is_taken_over_and_not_started_again(supervised: Bench) -> None:
+    launch = supervised.launch("rest")
+    with supervised.driver(launch) as driver:
         assert driver.stdout is not None
         driver.stdout.readline()
         handle = driver.stdout.readline().strip()
-        running.wait_for_pids(1)
+        supervised.wait_for_pids(1)
         driver.kill()
-    taken = running.under_test.make().take_over(launch, handle)
-    running.handles.append(taken)
-    assert running.engine.poll(taken).end is None
+    taken = supervised.under_test.make().take_over(launch, handle)
+    supervised.handles.append(taken)
+    assert supervised.engine.poll(taken).end is None
     time.sleep(0.3)
-    assert len(running.pids()) == 1
+    assert len(supervised.pids()) == 1
 
 
 def test_interrupting_the_driver_does_not_reach_the_command(told: Bench) -> None:
@@ -366,24 +369,24 @@ def test_stop_ends_the_whole_family(supervised: Bench) -> None:
     assert not any(is_alive(pid) for pid in pids)
 
 
-def test_what_runs_is_found_by_its_study(running: Bench) -> None:
-    launch = running.launch("rest", trial=7)
-    handle = running.start(launch)
-    running.wait_for_pids(1)
-    (found,) = running.under_test.make().find(launch.study)
+def test_what_runs_is_found_by_its_study(supervised: Bench) -> None:
+    launch = supervised.launch("rest", trial=7)
+    handle = supervised.start(launch)
+    supervised.wait_for_pids(1)
+    (found,) = supervised.under_test.make().find(launch.study)
     assert (found.study, found.trial, found.attempt, found.handle) == (launch.study, 7, 1, handle)
     assert found.is_running
-    assert running.engine.find("another-study") == []
+    assert supervised.engine.find("another-study") == []
 
 
-def test_a_secret_reaches_the_command_and_no_file(running: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_reaches_the_command_and_no_file(supervised: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WANDB_API_KEY", SECRET)
-    state = running.run(replace(running.launch("print_environment"), secrets=("WANDB_API_KEY",)))
-    assert json.loads(running.notes()[0])["WANDB_API_KEY"] == SECRET
+    state = supervised.run(replace(supervised.launch("print_environment"), secrets=("WANDB_API_KEY",)))
+    assert json.loads(supervised.notes()[0])["WANDB_API_KEY"] == SECRET
     assert [set(report.metrics) for report in state.reports] == [{"of-***"}]  # whose name was written in escapes
     assert SECRET not in repr(state)
-    assert len(running.files()) > 3
-    assert [path for path in running.files() if SECRET.encode() in path.read_bytes()] == []
+    assert len(supervised.files()) > 3
+    assert [path for path in supervised.files() if SECRET.encode() in path.read_bytes()] == []
 
 
 def test_only_what_is_meant_for_the_command_is_in_its_environment(

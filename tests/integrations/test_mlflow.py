@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.util
 import json
 import os
 from collections.abc import Iterator
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +16,7 @@ from typer.testing import CliRunner
 
 import trimtuner as tt
 from trimtuner.cli import app_of
-from trimtuner.integrations.mlflow import TrackedStudy, log_progress, log_study, measurements_from
+from trimtuner.integrations.tracking import TrackedStudy
 from trimtuner.problem.history import History, Measurement, Outcome, Trial
 from trimtuner.records import Attempt
 from written_jobs import write_job
@@ -46,6 +48,11 @@ SPACE = tt.Space(
     snapshots=True,
 )
 CONFIG = {"learning_rate": 1e-2, "depth": "10", "nesterov": False}
+
+
+def ours() -> ModuleType:
+    """What is tested, which imports MLflow with it."""
+    return importlib.import_module("trimtuner.integrations.mlflow")
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +119,7 @@ def as_set(measurements) -> set[tuple[str, float, str]]:
 def test_a_trial_is_a_run_with_its_configuration_metrics_and_state(store, client, experiment):
     of = study("digits")
     tell_three(of)
-    log_study(of, store, experiment)
+    ours().log_study(of, store, experiment)
     runs = runs_in(client, experiment)
     assert runs.keys() == {None, "0", "1", "2"}
     for outcome in of.history.outcomes:
@@ -137,8 +144,8 @@ def test_a_trial_is_a_run_with_its_configuration_metrics_and_state(store, client
 def test_what_was_logged_is_read_as_it_was_measured(store, experiment):
     of = study()
     tell_three(of)
-    log_study(of, store, experiment)
-    found = measurements_from(store, experiment, of.problem)
+    ours().log_study(of, store, experiment)
+    found = ours().measurements_from(store, experiment, of.problem)
     assert len(found.measurements) == len(of.history.measurements)
     assert as_set(found.measurements) == as_set(of.history.measurements)
     assert found.skipped == {"FAILED": 1}
@@ -151,30 +158,30 @@ def test_snapshots_are_steps_and_come_back_as_measurements(store, client, experi
         for fraction, accuracy, time in ((0.25, 0.5, 2.0), (1.0, 0.75, 5.0))
     )
     history = History((Outcome(trial, measurements, None, 0.0, 5.0),), (), 1)
-    log_progress(TrackedStudy("study", "abc", history, None), store, experiment)
+    ours().log_progress(TrackedStudy("study", "abc", history, None), store, experiment)
     run = runs_in(client, experiment)["0"]
     logged = client.get_metric_history(run.info.run_id, "accuracy")
     assert {(one.step, one.value, one.timestamp - run.info.start_time) for one in logged} == {
         (250_000, 0.5, 2000),
         (1_000_000, 0.75, 5000),
     }
-    assert as_set(measurements_from(store, experiment, study().problem).measurements) == as_set(measurements)
+    assert as_set(ours().measurements_from(store, experiment, study().problem).measurements) == as_set(measurements)
 
 
 def test_logging_again_adds_only_what_is_new(store, client, experiment):
     of = study()
     tell_three(of)
-    assert log_study(of, store, experiment).added == 3
+    assert ours().log_study(of, store, experiment).added == 3
     before = runs_in(client, experiment)
-    again = log_study(of, store, experiment)
+    again = ours().log_study(of, store, experiment)
     assert (again.added, again.known, again.running) == (0, 3, 0)
     assert {key: run.to_dictionary() for key, run in runs_in(client, experiment).items()} == {
         key: run.to_dictionary() for key, run in before.items()
     }
     trial = of.ask()
-    assert log_study(of, store, experiment).running == 1
+    assert ours().log_study(of, store, experiment).running == 1
     of.tell(trial, accuracy=0.99, time=1.0, cost=0.5)
-    assert log_study(of, store, experiment).added == 1
+    assert ours().log_study(of, store, experiment).added == 1
     after = runs_in(client, experiment)
     assert after.keys() - before.keys() == {str(trial.number)}
     assert after[None].data.metrics["trimtuner.spent"] == 1.75
@@ -192,28 +199,30 @@ def test_a_run_that_was_left_half_written_is_completed(store, client, experiment
     with monkeypatch.context() as patched:
         patched.setattr(MlflowClient, "log_batch", fall_over)
         with pytest.raises(tt.InputError, match="ConnectionError"):
-            log_study(of, store, experiment)
-    assert log_study(of, store, experiment).added == 3
+            ours().log_study(of, store, experiment)
+    assert ours().log_study(of, store, experiment).added == 3
     assert runs_in(client, experiment).keys() == {None, "0", "1", "2"}
-    assert as_set(measurements_from(store, experiment, of.problem).measurements) == as_set(of.history.measurements)
+    assert as_set(ours().measurements_from(store, experiment, of.problem).measurements) == as_set(
+        of.history.measurements
+    )
 
 
 def test_another_study_of_the_same_name_is_not_mixed_in(store, client, experiment):
     first, second = study(), study(seed=5)
     tell_three(first)
     tell_three(second)
-    log_study(first, store, experiment)
+    ours().log_study(first, store, experiment)
     before = runs_in(client, experiment).keys()
     with pytest.raises(tt.InputError, match="trial 0 of a study 'study' is there already, and it is another one"):
-        log_study(second, store, experiment)
+        ours().log_study(second, store, experiment)
     assert runs_in(client, experiment).keys() == before
 
 
 def test_a_name_is_text_whatever_is_in_it(store, client, experiment):
     of = study("x' or tags.`a` != '\x1b[31m<b>\"")
     tell_three(of)
-    log_study(of, store, experiment)
-    assert log_study(of, store, experiment).known == 3
+    ours().log_study(of, store, experiment)
+    assert ours().log_study(of, store, experiment).known == 3
     assert runs_in(client, experiment)[None].data.tags["trimtuner.study"] == of.name
 
 
@@ -223,7 +232,7 @@ def test_a_record_knows_when_a_trial_ran(store, client, experiment):
         Attempt(0, 1, 99.0, 100.0, 110.0, "preempted", 1.0, 0.2),
         Attempt(0, 2, 110.0, 111.0, 114.5, "preempted", 1.0, 0.3),
     )
-    log_progress(TrackedStudy("study", "abc", history, None, attempts), store, experiment)
+    ours().log_progress(TrackedStudy("study", "abc", history, None, attempts), store, experiment)
     run = runs_in(client, experiment)["0"]
     assert (run.info.start_time, run.info.end_time) == (100_000, 114_500)
 
@@ -233,7 +242,7 @@ def test_runs_of_others_need_only_the_names_of_the_study(store, client, experime
     log_run(client, experiment, {**CONFIG, "fraction": 0.25}, {"accuracy": 0.5, "time": 7.0})
     log_run(client, experiment, {**CONFIG, "depth": "2"}, {"accuracy": {1: 0.1, 2: 0.25}, "fraction": 0.25})
     log_run(client, experiment, {}, {}, status="KILLED")
-    found = measurements_from(store, experiment, study().problem)
+    found = ours().measurements_from(store, experiment, study().problem)
     assert as_set(found.measurements) == as_set(
         [
             Measurement(CONFIG, 1.0, {"accuracy": 0.75, "time": 2.5}),
@@ -242,14 +251,14 @@ def test_runs_of_others_need_only_the_names_of_the_study(store, client, experime
         ]
     )
     assert found.skipped == {"KILLED": 1}
-    only = measurements_from(store, experiment, study().problem, "params.fraction = '0.25'")
+    only = ours().measurements_from(store, experiment, study().problem, "params.fraction = '0.25'")
     assert [m.metrics["time"] for m in only.measurements] == [7.0]
 
 
 def test_each_step_at_which_a_run_says_its_fraction_is_a_measurement(store, client, experiment):
     shares, accuracies = {500: 0.25, 2000: 1.0}, {500: 0.5, 900: 0.6, 2000: 0.75}
     log_run(client, experiment, CONFIG, {"fraction": shares, "accuracy": accuracies})
-    found = measurements_from(store, experiment, study().problem)
+    found = ours().measurements_from(store, experiment, study().problem)
     assert as_set(found.measurements) == as_set(
         [
             Measurement(CONFIG, 0.25, {"accuracy": 0.5, "time": 0.5}),  # logged half a second after the start
@@ -276,18 +285,18 @@ def test_a_run_that_cannot_be_used_is_named(store, client, params, metrics, why)
     given = {name: value for name, value in {**CONFIG, **params}.items() if value is not None}
     run_id = log_run(client, experiment, given, metrics)
     with pytest.raises(tt.InputError, match=rf"^run \"somebody's\" \({run_id}\): .*{why}"):
-        measurements_from(store, experiment, study().problem)
+        ours().measurements_from(store, experiment, study().problem)
 
 
 def test_a_wrong_experiment_or_file_is_told_and_nothing_is_made(store, client, tmp_path):
     with pytest.raises(
         tt.InputError, match=r"no experiment 'nowhere' at sqlite.*; name one of those that there are: '"
     ):
-        measurements_from(store, "nowhere", study().problem)
+        ours().measurements_from(store, "nowhere", study().problem)
     assert client.get_experiment_by_name("nowhere") is None
     missing = tmp_path / "missing.db"
     with pytest.raises(tt.InputError, match=r"no file .*missing\.db"):
-        measurements_from(f"sqlite:///{missing}", "nowhere", study().problem)
+        ours().measurements_from(f"sqlite:///{missing}", "nowhere", study().problem)
     assert not missing.exists()
 
 
@@ -305,7 +314,7 @@ def test_an_address_that_does_not_work_is_an_error_without_its_password(address,
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     with pytest.raises(tt.InputError, match=r"^MLflow at ") as told:
-        measurements_from(address, "experiment", study().problem)
+        ours().measurements_from(address, "experiment", study().problem)
     assert SECRET not in str(told.value)
     assert told.value.__suppress_context__
 
@@ -318,7 +327,7 @@ def test_a_password_is_not_told_in_whatever_form_the_library_writes_the_address(
 
     monkeypatch.setattr(MlflowClient, "get_experiment_by_name", fall_over)
     with pytest.raises(tt.InputError, match=r"MLflow at sqlite.*: cannot reach https://elsewhere/api now"):
-        log_study(study(), store)
+        ours().log_study(study(), store)
 
 
 def test_a_job_is_exported_and_another_imports_what_it_measured(store, client, experiment, tmp_path):

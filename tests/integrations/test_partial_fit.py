@@ -3,7 +3,6 @@
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.linear_model import SGDClassifier
@@ -63,17 +62,29 @@ def test_each_share_is_reported_after_the_batch_that_reaches_it_and_the_fraction
     assert model.batches == [20, 20, 10]
 
 
+def framed(inputs, labels):
+    import pandas as pd  # where it is used: it is slow to import, and would be by whoever collects these tests
+
+    return pd.DataFrame(inputs), pd.Series(labels, index=np.arange(len(labels))[::-1])
+
+
+KINDS = {
+    "array": lambda inputs, labels: (inputs, labels),
+    "sparse": lambda inputs, labels: (sparse.csr_array(inputs), labels),
+    "frame": framed,
+}
+
+
 @pytest.mark.parametrize(
     "make", [SGDClassifier, partial(MLPClassifier, (32,), learning_rate_init=0.05)], ids=["sgd", "mlp"]
 )
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, pd.DataFrame], ids=["array", "sparse", "frame"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_classifiers_learn_from_arrays_sparse_matrices_and_data_frames(make, kind, capfd):
     model = make(random_state=0)
     generator = np.random.default_rng(0)
     labels = np.repeat([0, 1, 2], 200)  # in order, so that unshuffled the first batch would lack two of them
     inputs = np.eye(3)[labels] + generator.normal(0, 0.1, (600, 3))
-    targets = pd.Series(labels, index=np.arange(600)[::-1]) if kind is pd.DataFrame else labels
-    given = kind(inputs)
+    given, targets = KINDS[kind](inputs, labels)
     fit_with_snapshots(
         model,
         given,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +17,6 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import trimtuner as tt
 from trimtuner.integrations.sklearn import TrimSearchCV
@@ -175,27 +177,37 @@ QUICK = {
 }
 
 
-def checks() -> list[object]:
-    logistic = TrimSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, **BRIEF)
-    ridge = TrimSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, **BRIEF)
-    pairs = [pair for one in (logistic, ridge) for pair in estimator_checks_generator(one, legacy=True)]
-    return [
-        pytest.param(
-            one,
-            check,
-            id=f"{type(one.estimator).__name__}-{name}",
-            marks=[] if name in QUICK and one is logistic else [pytest.mark.slow],
-        )
-        for one, check in pairs
-        for name in [getattr(check, "func", check).__name__]
-        if name not in LEFT_OUT
-    ]
+CHECKED = {"logistic": (LogisticRegression(), {"C": [0.1, 1.0]}), "ridge": (Ridge(), {"alpha": [0.1, 1.0]})}
 
 
+def checks_of(kind: str) -> dict[str, list[Callable[[], object]]]:
+    """By their names, some of which stand for several."""
+    from sklearn.utils.estimator_checks import estimator_checks_generator  # slow: where tests run, not to collect them
+
+    found = defaultdict(list)
+    for one, check in estimator_checks_generator(TrimSearchCV(*CHECKED[kind], **BRIEF), legacy=True):
+        found[getattr(check, "func", check).__name__].append(partial(check, one))
+    return found
+
+
+@pytest.mark.xdist_group("checks of scikit-learn")  # one slow import for all of them
 @pytest.mark.filterwarnings("ignore")  # of fits that are meant to fail
-@pytest.mark.parametrize(("one", "check"), checks())
-def test_scikit_learns_own_checks_pass(one, check):
-    check(one)
+@pytest.mark.parametrize("name", sorted(QUICK))
+def test_scikit_learns_own_checks_pass(name):
+    checks = checks_of("logistic")[name]
+    assert checks
+    for check in checks:
+        check()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", CHECKED)
+def test_all_of_scikit_learns_own_checks_pass(kind, subtests):
+    for name, checks in checks_of(kind).items():
+        for number, check in enumerate(checks if name not in LEFT_OUT else []):
+            with subtests.test(name, number=number):
+                check()
 
 
 @pytest.mark.slow

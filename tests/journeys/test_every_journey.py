@@ -16,7 +16,7 @@ from postgres_server import PASSWORD
 from written_jobs import quick_program
 
 pytest.register_assert_rewrite("journeys.walking")
-from journeys.walking import walk  # noqa: E402
+from journeys.walking import EveryForm, Turn, walk  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the local engine is for Linux")
 
@@ -29,19 +29,25 @@ def rows(seed: int) -> list[Journey]:
     return list(covering(seed))
 
 
-def walked(journey: Journey, folder: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def walked(
+    journey: Journey,
+    folder: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    asked: Turn | EveryForm = EveryForm(),  # noqa: B008  (it never changes)
+) -> None:
     print(journey)
     storages: list[str | None] = [None, None]
     if journey["store"] == "postgres":
         server = request.getfixturevalue("postgres_server")
         monkeypatch.setenv("PGPASSWORD", PASSWORD)
         storages = [server.address(server.new_database(), password=None) for _ in storages]
-    walk(folder, journey, *storages, Path(quick_program()))
+    walk(folder, journey, *storages, Path(quick_program()), asked)
 
 
 @pytest.mark.parametrize("number", range(FEW))
 def test_a_short_journey(number, tmp_path, request, monkeypatch):
-    walked(next(islice(covering(SEEDS[0]), number, None)), tmp_path, request, monkeypatch)
+    walked(next(islice(covering(SEEDS[0]), number, None)), tmp_path, request, monkeypatch, Turn(number))
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from journeys.walking import FAULTS
 from postgres_server import PASSWORD
 from trimtuner.views.every import VIEWS
 from waiting import PATIENCE_SECONDS
-from written_jobs import trimtuner
+from written_jobs import quick_program, trimtuner
 
 pytestmark = [
     pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser())),
@@ -51,7 +51,7 @@ def looked_at(running, journeys: list[Journey], folder: Path, request: pytest.Fi
     page = context.new_page()
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    with dashboard(*paths) as address:
+    with dashboard(*paths, program=[quick_program()]) as address:
         page.goto(address)
         for number, journey in enumerate(journeys):
             print(journey)

@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 from unittest.mock import patch
 
 import httpx
@@ -38,6 +39,7 @@ from trimtuner.views.every import VIEWS, drawn_views
 
 OK, REFUSED, NO_ANSWER, INTERRUPTED = 0, 2, 3, 130
 FAULTS = ("Traceback", "could not be shown", "the display failed", "being read")
+T = TypeVar("T")
 FORMATS = ("bash", "skypilot", "kubernetes", "sagemaker")
 
 
@@ -79,7 +81,31 @@ def call(folder: Path, *words: object, codes: tuple[int, ...] = (OK,)) -> Answer
     return answer
 
 
-def walk(folder: Path, journey: Journey, storage: str | None, other_storage: str | None, quick: Path) -> None:
+@dataclass(frozen=True)
+class Turn:
+    """Which of several forms of an answer are asked for: one, another at each turn."""
+
+    number: int
+
+    def of(self, *forms: T) -> tuple[T, ...]:
+        return (forms[self.number % len(forms)],)
+
+
+class EveryForm:
+    """All of them."""
+
+    def of(self, *forms: T) -> tuple[T, ...]:
+        return forms
+
+
+def walk(
+    folder: Path,
+    journey: Journey,
+    storage: str | None,
+    other_storage: str | None,
+    quick: Path,
+    asked: Turn | EveryForm,
+) -> None:
     """The whole journey; ``quick`` is a ``trimtuner`` whose imports are done."""
     gc.freeze()  # what other tests have left is looked through once, not after every command
     path = write_journey(folder, journey, storage)
@@ -94,12 +120,13 @@ def walk(folder: Path, journey: Journey, storage: str | None, other_storage: str
     code = _expected(path)
     assert resumed.code == code, resumed
     assert code == OK or journey["failures"] != "none"
-    _look_everywhere(folder, path, journey, code)
+    best = _look_everywhere(folder, path, journey, code, asked)
     assert wanted is None or wanted in [dict(one.trial.config) for one in JobStudy.at(path).state().history.outcomes]
-    _page(path)
+    _by_python(path, code, best)
+    for look in asked.of(lambda: _page(path), lambda: _notebook(path, code)):
+        look()
     if code == OK:
-        _into_another(folder, path, journey, other_storage)
-    _by_python(path, code)
+        _into_another(folder, path, journey, other_storage, asked)
     _same_trials(path, journey)
     nothing_left(folder)
 
@@ -226,31 +253,40 @@ def _redirected(folder: Path, path: Path, quick: Path) -> Answer:
 # -- looks -----------------------------------------------------------------------------------------------------------
 
 
-def _look_everywhere(folder: Path, path: Path, journey: Journey, code: int) -> None:
+def _look_everywhere(folder: Path, path: Path, journey: Journey, code: int, asked: Turn | EveryForm) -> Answer:
+    """What ``best`` says; all else that is asked for agrees with it."""
     status = call(folder, "status", path, "--json").json()
-    shown = call(folder, "status", path).out
-    assert "no run at work" in shown
+    assert "no run at work" in call(folder, "status", path).out
     trials = call(folder, "trials", path, "--json").json()
-    call(folder, "trials", path)
     _add_up(path, journey, status, trials)
     best = call(folder, "best", path, "--json", codes=(code,))
-    call(folder, "best", path, codes=(code,))
+    for shown in asked.of("trials", "best"):
+        call(folder, shown, path, codes=(code if shown == "best" else OK,))
     if code == OK:
         told = best.json()
         assert {name: told[name] for name in status["recommendation"]} == status["recommendation"]
-        for form in FORMATS:
+        for form in asked.of(*FORMATS):
             call(folder, "best", path, "--format", form, codes=(OK, REFUSED))
         within = (OK, NO_ANSWER) if journey["goal"] == "trade-off" else (OK, REFUSED, NO_ANSWER)
         call(folder, "best", path, "--within", "0.001", codes=within)
     assert (status["recommendation"] is None) == (code == NO_ANSWER)
-    call(folder, "explain", path)
-    for number in (0, len(trials) - 1):
-        call(folder, "explain", path, number)
+    for words in asked.of((), (0,), (len(trials) - 1,)):
+        call(folder, "explain", path, *words)
+    for report in asked.of(_report_in_a_file, _report_in_words):
+        report(folder, path)
+    for picture in asked.of(("spend", "spend.svg", (OK,)), ("curves", "curves.png", (OK, REFUSED))):
+        view, name, codes = picture
+        call(folder, "report", path, "--view", view, "--output", name, codes=codes)
+    return best
+
+
+def _report_in_a_file(folder: Path, path: Path) -> None:
     call(folder, "report", path, "--output", "report.html")
     assert all(fault not in (folder / "report.html").read_text(encoding="utf-8") for fault in FAULTS)
+
+
+def _report_in_words(folder: Path, path: Path) -> None:
     call(folder, "report", path, "--output", "-")
-    call(folder, "report", path, "--view", "spend", "--output", "spend.svg")
-    call(folder, "report", path, "--view", "curves", "--output", "curves.png", codes=(OK, REFUSED))
 
 
 def _add_up(path: Path, journey: Journey, status: dict, trials: list) -> None:
@@ -308,37 +344,43 @@ async def _ask_the_page(dashboard: Dashboard) -> None:
             assert (await client.get(address)).status_code == 200
 
 
-def _into_another(folder: Path, path: Path, journey: Journey, storage: str | None) -> None:
+def _into_another(folder: Path, path: Path, journey: Journey, storage: str | None, asked: Turn | EveryForm) -> None:
     """What is exported can be imported, to the last digit, and once only."""
     other = write_journey(folder, journey, storage, "another")
     if journey["between"] == "grown":
         _edit(other, grown)
-    for form in ("csv", "json"):
+    count = len(JobStudy.at(path).state().history.measurements)
+    said = f"{count} measurements added, 0 known already"
+    for form in asked.of("csv", "json"):
         exported = call(folder, "export", path, "--format", form).out
         (folder / f"x.{form}").write_text(exported, encoding="utf-8")
-    count = len(JobStudy.at(path).state().history.measurements)
-    assert f"{count} measurements added, 0 known already" in call(folder, "import", other, "x.csv").out
-    assert f"0 measurements added, {count} known already" in call(folder, "import", other, "x.json").out
+        assert said in call(folder, "import", other, f"x.{form}").out
+        said = f"0 measurements added, {count} known already"
+    assert said in call(folder, "import", other, f"x.{form}").out
     assert call(folder, "export", other).out == call(folder, "export", path).out
     call(folder, "best", other)
 
 
-def _by_python(path: Path, code: int) -> None:
-    """The same record from Python: the same recommendation, every picture, and what a notebook shows."""
+def _by_python(path: Path, code: int, told: Answer) -> None:
+    """The same record from Python: the same recommendation."""
     study, _ = JobStudy.at(path).open_to_read()
-    shown = study._repr_html_()
-    assert all(fault not in shown for fault in FAULTS), shown
     if code == NO_ANSWER:
         with pytest.raises(NoAnswer):
             study.recommend()
         return
-    best = call(path.parent, "best", path, "--json").json()
-    found = study.recommend()
+    best, found = told.json(), study.recommend()
     assert json.loads(json.dumps(dict(found.config))) == best["config"]  # a tuple is a list there
     assert {name: one.mean for name, one in found.estimates.items()} == pytest.approx(
         {name: one["mean"] for name, one in best["estimates"].items()}
     )
-    for view in drawn_views():
+
+
+def _notebook(path: Path, code: int) -> None:
+    """What a notebook shows, and every picture that there is."""
+    study, _ = JobStudy.at(path).open_to_read()
+    shown = study._repr_html_()
+    assert all(fault not in shown for fault in FAULTS), shown
+    for view in drawn_views() if code == OK else ():
         try:
             assert study.plot(view).svg.startswith("<svg")
         except NoAnswer as error:
