@@ -239,14 +239,14 @@ def test_the_best_of_all_others_is_chosen_on_each_job_and_behind_is_bold():
     """Ours needs 3 where the best other needs 2 (1.5, behind), and 1 where it needs 2: geometric mean √0.75."""
     jobs = {
         "cnn": [_settling("trimtuner", 3.0), _settling("eic", 4.0), _settling("dehb", 2.0)],
-        "rpart14": [_settling("trimtuner", 1.0), _settling("eic", 2.0), _settling("dehb", 5.0)],
+        "rpart1053": [_settling("trimtuner", 1.0), _settling("eic", 2.0), _settling("dehb", 5.0)],
     }
     text = "\n".join([*each_tool(jobs), *ratios(jobs)])
     assert "| eic | 0.61 | 0.61 | 0.75 | 0.75 | 0.50 | 0.50 |" in text  # √(3/4 · 1/2)
     assert "| cnn | the papers' jobs | 3 | 2 (dehb) | **1.5** | 3 | 2 (dehb) | **1.5** |" in text
     assert "1 | 2 (eic) | 0.50 | 1 | 2 (eic) | 0.50 |" in text
     assert "| all | 99% | 2 | 0.87 | 1.5 (cnn) | 1 |" in text
-    assert "| kept aside | 95% | 1 | 0.50 | 0.50 (rpart14) | 0 |" in text
+    assert "| kept aside | 95% | 1 | 0.50 | 0.50 (rpart1053) | 0 |" in text
 
 
 def _settling(peer, money):
