@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from statistics import fmean
 
 from benchmarks.variants import make_variant
-from trimtuner.decisions.acquisition import ExpectedCost, LookFirst, ShareAtTargets
+from trimtuner.decisions.acquisition import ExpectedCost, ShareAtTargets
 from trimtuner.decisions.designs import AcrossFractions
 from trimtuner.decisions.entropy import InformationAboutBest
 from trimtuner.decisions.filters import KeepAll
@@ -35,10 +35,9 @@ ABLATIONS = {
         surrogate=GaussianProcess(over_fractions(log_basis) + learning_trust(log_basis), MostLikely())
     ),
     "no usual growth": TRIMTUNER.but(quality_growth=0.0),
-    "no insurance": TRIMTUNER.but(acquisition=LookFirst(VALUE)),
-    "no look": TRIMTUNER.but(acquisition=ShareAtTargets(VALUE)),
+    "no insurance": TRIMTUNER.but(acquisition=VALUE),
     "limits unheard": TRIMTUNER.but(time_growth=TIME_GROWTH),
-    "information only": TRIMTUNER.but(acquisition=LookFirst(ShareAtTargets(InformationAboutBest() / ExpectedCost()))),
+    "information only": TRIMTUNER.but(acquisition=ShareAtTargets(InformationAboutBest() / ExpectedCost())),
     "no climb": TRIMTUNER.but(filter=KeepAll()),
     "dear start": TRIMTUNER.but(design=AcrossFractions()),
     "sure only": TRIMTUNER.but(incumbent=BestPredictedFeasible(0.90)),

@@ -16,13 +16,7 @@ from decisions.fakes import (
     random_covariance,
     space_of,
 )
-from trimtuner.decisions.acquisition import (
-    ConstrainedExpectedAccuracy,
-    CostWithOverhead,
-    ExpectedCost,
-    LookFirst,
-    ShareAtTargets,
-)
+from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy, CostWithOverhead, ExpectedCost, ShareAtTargets
 from trimtuner.decisions.entropy import (
     ChanceIncumbentFeasible,
     DivergenceFromUniform,
@@ -43,7 +37,6 @@ ACQUISITIONS = {
     "eq-5-as-printed": PRINTED_INFORMATION / CostWithOverhead(3.0),
     "eq-5": InformationAboutBest() * ChanceIncumbentFeasible() / ExpectedCost(),
     "insured": ShareAtTargets(ValueOfRecommendation(), free_runs=0.0),
-    "looking-first": LookFirst(ValueOfRecommendation() / ExpectedCost(), times=1.5),
     "value-or-information": (ValueOfRecommendation() / ExpectedCost()).otherwise(
         InformationAboutBest() / ExpectedCost()
     ),

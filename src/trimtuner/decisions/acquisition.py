@@ -9,14 +9,12 @@ to be extrapolated, by expected improvement there.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import ndtr
 
 from trimtuner.arrays import Floats
-from trimtuner.decisions.belief import Belief, Places
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.models.posterior import Prediction
 from trimtuner.problem.problem import COST
@@ -182,53 +180,6 @@ class ShareAtTargets(Acquisition):
         beyond = belief.spent - self.free_runs * mean_price
         at_targets = sum(m.metrics.get(belief.effort_metric, 0.0) for m in belief.measured_targets.values())
         return at_targets < self.share * beyond
-
-
-@dataclass(frozen=True)
-class LookFirst(Acquisition):
-    """One score; but before a leap, a look: the same configuration on a smaller fraction, for a fifth of the price.
-
-    A trial is a leap when it costs more than ``times`` what was ever paid for its configuration. The look shows what
-    fails, is poor or breaks a limit by far. Where no fraction is so much cheaper, the trial itself is made.
-    """
-
-    inner: Acquisition
-    times: float = 5.0
-
-    def score(self, outlook: Outlook) -> Floats:
-        """The inner scores; where the highest is that of a leap, the look before it has it instead."""
-        scores, effort, paid = self.inner.score(outlook).copy(), outlook.effort, _paid_before(outlook.belief)
-        highest, lowest = scores.max(), scores.min()
-        found = (
-            (candidate, self._look_before(candidate, outlook.candidates, effort, paid))
-            for candidate in np.nonzero(scores == highest)[0].tolist()
-        )
-        looks = {candidate: look for candidate, look in found if look is not None}
-        scores[list(looks)] = lowest
-        scores[list(looks.values())] = highest
-        return scores
-
-    def _look_before(
-        self, candidate: int, places: Places, effort: Floats, paid: Mapping[int, Sequence[tuple[float, float]]]
-    ) -> int | None:
-        """The largest fraction that is cheap enough, beyond those that were tested; None where the trial is no leap."""
-        position, fraction = int(places.positions[candidate]), places.fractions[candidate]
-        before = [(tested, cost) for tested, cost in paid.get(position, ()) if tested < fraction]
-        if any(effort[candidate] <= self.times * cost for _, cost in before):
-            return None
-        largest = max((tested for tested, _ in before), default=0.0)
-        is_between = (places.positions == position) & (places.fractions > largest) & (places.fractions < fraction)
-        looks = np.nonzero(is_between & (effort <= effort[candidate] / self.times))[0]
-        return int(looks[places.fractions[looks].argmax()]) if len(looks) else None
-
-
-def _paid_before(belief: Belief) -> dict[int, list[tuple[float, float]]]:
-    """By position in the pool: the fractions that were measured, and what each cost."""
-    paid: dict[int, list[tuple[float, float]]] = {}
-    for one in belief.measurements:
-        cost = one.metrics.get(belief.effort_metric, 0.0)
-        paid.setdefault(belief.pool.position(dict(one.configuration)), []).append((one.fraction, cost))
-    return paid
 
 
 def expected_improvement(mean: Floats, variance: Floats, best: float) -> Floats:

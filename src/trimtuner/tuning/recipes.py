@@ -11,7 +11,6 @@ from trimtuner.decisions.acquisition import (
     ConstrainedImprovement,
     CostWithOverhead,
     ExpectedCost,
-    LookFirst,
     RegardlessOfLimits,
     ShareAtTargets,
 )
@@ -150,7 +149,7 @@ TRIMTUNER = Recipe(
     time_growth=WithinLimits(),
     design=WhileCheap(CheapStart(3)),
     filter=ClimbAsEarned(0.5),
-    acquisition=LookFirst(ShareAtTargets(VALUE)),
+    acquisition=ShareAtTargets(VALUE),
     incumbent=MostExpected(),
     takes_snapshots=True,
     least_on_full_data=LEAST_ON_FULL_DATA,
@@ -408,7 +407,7 @@ def _lookahead(gain: Acquisition, price: Acquisition, horizon: int) -> Lookahead
 
 def _lookahead_of_value(horizon: int) -> Acquisition:
     value = _lookahead(ValueOfRecommendation(), ExpectedCost(), horizon)
-    return LookFirst(ShareAtTargets(value.otherwise(replace(value, gain=InformationAboutBest()))))
+    return ShareAtTargets(value.otherwise(replace(value, gain=InformationAboutBest())))
 
 
 def _at_least(option: str, value: int, least: int) -> int:
