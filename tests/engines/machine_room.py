@@ -53,6 +53,7 @@ class MachineRoom:
         self._path, self._region = path, region
         self._machines: dict[str, Machine] = {}
         self._lock = threading.RLock()
+        self.changing = threading.Lock()  # held while an instance is not yet all that it will be: nobody is told of it
         self._loop = asyncio.new_event_loop()
         self._loop.set_default_executor(ThreadPoolExecutor(200))  # a few for every command that runs
         self._is_open = True
@@ -81,8 +82,9 @@ class MachineRoom:
         """As AWS, or the machine itself, ends an instance."""
         from moto.ec2.models.instances import StateReason
 
-        instance.terminate()
-        instance.state_reason = StateReason(code, code)
+        with self.changing:
+            instance.terminate()
+            instance.state_reason = StateReason(code, code)
         self.sync()
 
     def machine(self, instance: str) -> Machine:

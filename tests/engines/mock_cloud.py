@@ -175,6 +175,9 @@ class _Gate:
             return fault
 
     def _passed_on(self, action: str, environ: dict, start_response: Callable) -> Iterable[bytes]:
+        if self.cloud is not None and action.startswith("Describe"):
+            with self.cloud.room.changing:
+                return list(self._application(environ, start_response))
         answer = list(self._application(environ, start_response))
         if self.cloud is not None and action in ("RunInstances", "TerminateInstances"):
             self.cloud.room.sync()

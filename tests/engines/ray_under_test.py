@@ -9,10 +9,13 @@ import secrets
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 import ray
@@ -20,12 +23,14 @@ from ray._private.node import Node
 from ray.cluster_utils import Cluster
 from under_test import SECRET, UnderTest
 
+from trimtuner.engines.protocol import Engine, EngineTrouble
 from trimtuner.engines.ray.engine import RayEngine
 from trimtuner.engines.ray.settings import RaySettings
 from trimtuner.engines.ray.surroundings import TOKEN_FILE
 from trimtuner.engines.supervising import processes
 
 OBJECT_STORE_BYTES = 80 * 1024 * 1024
+_PATIENCE_SECONDS = 240.0  # that of ``waiting``, which a driver in another process does not find
 
 
 @dataclass
@@ -67,8 +72,8 @@ class SmallCluster:
     def settings(self, **changed: object) -> RaySettings:
         return RaySettings(**{"address": self.address, "wait": 60.0, **changed})
 
-    def engine(self, folder: Path, **changed: object) -> RayEngine:
-        return RayEngine(folder, SECRET, self.settings(**changed))
+    def engine(self, folder: Path, **changed: object) -> Engine:
+        return patient(RayEngine(folder, SECRET, self.settings(**changed)))
 
 
 @contextmanager
@@ -105,5 +110,28 @@ def ray_engine(request: pytest.FixtureRequest, path: Path) -> UnderTest:
     return UnderTest("ray_under_test:make", argument)
 
 
-def make(argument: dict[str, str]) -> RayEngine:
-    return RayEngine(Path(argument["folder"]), SECRET, RaySettings(address=argument["address"]))
+def make(argument: dict[str, str]) -> Engine:
+    return patient(RayEngine(Path(argument["folder"]), SECRET, RaySettings(address=argument["address"])))
+
+
+def patient(engine: RayEngine) -> Engine:
+    """The engine; when the cluster does not answer for a while it is asked again, as a driver would."""
+    return cast("Engine", _Patient(engine))
+
+
+@dataclass(frozen=True)
+class _Patient:
+    engine: RayEngine
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        return partial(_answer_of, getattr(self.engine, name))
+
+
+def _answer_of(ask: Callable[..., object], *arguments: object) -> object:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return ask(*arguments)
+        except EngineTrouble:
+            if time.monotonic() > deadline:
+                raise

@@ -172,7 +172,6 @@ QUICK = {
     "check_estimator_repr",
     "check_fit_check_is_fitted",
     "check_n_features_in",
-    "check_dont_overwrite_attributes",
     "check_estimators_pickle",
 }
 
