@@ -24,7 +24,7 @@ from trimtuner.tuning import tuner
 PAGE = "intervals.md"
 NETS = ["lcb126025", "lcb146212", "lcb167152", "lcb168335", "lcb189873"]
 TUNED_ON = ["cnn", "rnn", "digits", "flights", "linear", *NETS]
-ASIDE = ["epochs", "forest", "kernel", "rpart14", "rpart334", "rpart1510", "rpart41143"]
+ASIDE = ["epochs", "forest", "kernel", "rpart1053", "rpart1485", "rpart40979", "rpart41143"]
 NORMAL = 1.6449  # deviations either way that hold 90 % of a normal
 TRIALS, UNITS = 60, 8.0  # a search ends after so many, or at the price of so many full runs
 FEWEST = 4  # trials, before which nothing is judged

@@ -21,12 +21,13 @@ def test_known_times_are_those_of_the_table():
     assert (known.variance < 1e-9).all()
 
 
-def test_a_search_that_knows_the_time_says_how_good_it_was_and_how_good_it_could_have_been():
+def test_a_search_that_knows_the_time_says_how_good_it_was_and_how_good_it_could_have_been(monkeypatch):
+    monkeypatch.setattr(floors, "TRIALS", 8)
     found = floors.run_search(floors.Search("linear", floors.TIME_KNOWN, 1))
     assert len(found["spent"]) == len(found["recommended"]) == len(found["tested"])
     assert found["spent"] == sorted(found["spent"])
     assert found["tested"] == sorted(found["tested"])
-    assert found["spent"][-1] >= floors.UNITS or len(found["spent"]) == floors.TRIALS
+    assert len(found["spent"]) == 8
 
 
 FOUND = {"spent": [1.0, 2.0, 3.0, 25.0], "recommended": [0.99, 0.5, 0.96, 0.96], "tested": [0.99, 0.99, 0.99, 1.0]}
