@@ -77,8 +77,10 @@ def test_nodes_that_share_a_machine_share_its_devices() -> None:
 
 
 def test_trials_side_by_side_see_devices_of_their_own_and_one_too_many_waits(bench: Bench, devices: list[str]) -> None:
-    handles = [start(bench, trial, 2, "print_environment_and_rest") for trial in (1, 2)]
-    wait_until(lambda: len(seen(bench)) == 2)
+    handles: list[str] = []
+    for trial in (1, 2):  # the first has said what it sees before the second may
+        handles.append(start(bench, trial, 2, "print_environment_and_rest"))
+        wait_until(lambda: len(seen(bench)) == len(handles))
     first, second = seen(bench)
     assert first | second == set(devices)
     assert len(first) == len(second) == 2
