@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from decisions.fakes import KnownSurrogate, gaussian_of_times, gaussian_over, problem_of, space_of
-from trimtuner.decisions.learning import TIME_GROWTH
+from trimtuner.decisions.growth import TIME_GROWTH
 from trimtuner.errors import InputError, NoAnswer, SearchOver
 from trimtuner.problem.history import PREEMPTED, History, Trial
 from trimtuner.problem.parameters import Choice, Float

@@ -11,7 +11,7 @@ import numpy as np
 
 from trimtuner.arrays import Floats, Positions
 from trimtuner.problem.history import History
-from trimtuner.problem.problem import COST, TIME, Problem
+from trimtuner.problem.problem import Problem
 from trimtuner.problem.space import Pool
 
 _FEWEST = 4  # trials of a design that is bounded by money: from fewer a model cannot tell what anything costs
@@ -170,11 +170,9 @@ class WhileCheap:
 
     def next_step(self, problem: Problem, pool: Pool, history: History, seed: int) -> Step | None:
         """The other design's next trial; nothing once so much was taken."""
-        limits = [one for one in problem.constraints if one.is_upper and one.metric in (COST, TIME)]
-        is_meant_at_full_data = problem.target_fractions == (1.0,)
-        for limit in limits if is_meant_at_full_data else ():
+        for limit in problem.limits_on_full_runs:
             taken = sum(one.metrics.get(limit.metric, 0.0) for one in history.measurements)
-            if history.measurements and taken >= self.share * limit.limit:
+            if taken >= self.share * limit.limit:
                 return None
         return self.design.next_step(problem, pool, history, seed)
 

@@ -161,6 +161,13 @@ class Problem:
             return self.space.fractions
         return (1.0,)
 
+    @property
+    def limits_on_full_runs(self) -> tuple[Constraint, ...]:
+        """What a run on all of the data may cost or take at most; none where limits hold on any share of it."""
+        if self.target_fractions != (1.0,):
+            return ()
+        return tuple(limit for limit in self.constraints if limit.is_upper and limit.metric in (COST, TIME))
+
     def worst_cost(self, price_per_hour: float | None) -> float | None:
         """USD of a trial that runs until its limit; nothing where there is no limit or no price."""
         if self.trial_limit is None or price_per_hour is None:
