@@ -33,7 +33,7 @@ check: $(VENV)/.dev  ## Format, lint, types, and the arrows between rooms.
 
 unit: $(VENV)/.dev  ## The test suite, without its long forms.
 	place=$$(mktemp -d $(ROOMY)/tt-XXXXXX) && chmod 755 "$$place" && trap 'rm -rf "$$place"' EXIT && \
-	TMPDIR=$$place $(ONE_THREAD) $(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder -m "not slow"  # five on two cores: tests of engines wait
+	TMPDIR=$$place $(ONE_THREAD) $(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder -m "not slow"  # four on two cores: tests of engines wait
 
 soak: $(VENV)/.dev  ## The long forms of the promises.
 	$(ONE_THREAD) $(BIN)/pytest -n 2 --dist loadgroup -m slow --timeout 3600

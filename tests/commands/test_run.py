@@ -99,7 +99,7 @@ def test_a_run_finds_the_best_and_says_what_trains_it(tmp_path):
 
 def test_killed_at_random_instants_a_run_goes_on_as_if_nothing_had_happened(tmp_path):
     path = write_job(tmp_path, trials=10, nap=0.2)
-    assert kill_and_resume(path, 8, seed=0) >= 4
+    assert kill_and_resume(path, 5, seed=0) >= 3
     assert Counter(starts(tmp_path)) == Counter(range(10))
     assert_sound(path)
     assert_same_as_without_kills(path)

@@ -104,6 +104,7 @@ def test_a_run_killed_again_and_again_runs_every_trial_once_and_leaves_no_machin
     assert study.look().record.spent >= 3 * 60 * 0.1 / 3600
 
 
+@pytest.mark.slow
 def test_a_spot_machine_that_is_taken_back_is_followed_by_a_second_attempt(cloud, folder):
     study = Study(cloud, folder, trials=1, parallel=1, market="spot", nap=2)
     with study.start("run", study.path) as process:

@@ -83,14 +83,14 @@ def test_the_trial_ends_with_its_head_and_the_others_are_ended(widely_spread: Be
     assert not any(is_alive(pid) for pid in widely_spread.pids())
 
 
-def test_the_trial_fails_with_any_node_and_the_others_are_ended(spread: Bench) -> None:
-    state = spread.run(by_rank(spread, "rest", "rest", f"leave_after {WORLD - 1} 3"))
+def test_the_trial_fails_with_any_node_and_the_others_are_ended(widely_spread: Bench) -> None:
+    state = widely_spread.run(by_rank(widely_spread, "rest", "rest", f"leave_after {WORLD - 1} 3"))
     assert state.end is not None
     assert state.end.kind == protocol.EXIT
     assert "node 2" in state.end.detail
     assert "exit code 3" in state.end.detail
-    assert len(spread.pids()) == WORLD - 1
-    assert not any(is_alive(pid) for pid in spread.pids())
+    assert len(widely_spread.pids()) == WORLD - 1
+    assert not any(is_alive(pid) for pid in widely_spread.pids())
 
 
 def test_a_killed_node_is_told_apart(widely_spread: Bench) -> None:

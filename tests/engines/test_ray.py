@@ -199,6 +199,7 @@ def test_what_runs_on_several_machines_gets_each_one_for_itself_and_knows_their_
     assert seen["TRIMTUNER_HELPERS"] == "127.0.0.1"
 
 
+@pytest.mark.slow
 def test_a_trial_that_loses_any_of_its_machines_is_preempted(place: Place) -> None:
     nodes = [place.add_node(pair=1) for _ in range(2)]
     engine = place.engine()
