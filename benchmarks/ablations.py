@@ -14,8 +14,8 @@ from trimtuner.decisions.acquisition import ExpectedCost, ShareAtTargets
 from trimtuner.decisions.designs import AcrossFractions
 from trimtuner.decisions.entropy import InformationAboutBest
 from trimtuner.decisions.filters import KeepAll
-from trimtuner.decisions.growth import TIME_GROWTH
 from trimtuner.decisions.incumbents import BestPredictedFeasible
+from trimtuner.decisions.learning import TIME_GROWTH
 from trimtuner.engines.table import Table
 from trimtuner.models.gaussian_process import GaussianProcess, MostLikely
 from trimtuner.models.kernels import log_basis, quadratic_basis

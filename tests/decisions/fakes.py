@@ -12,7 +12,7 @@ import numpy as np
 
 from trimtuner.decisions.acquisition import Acquisition
 from trimtuner.decisions.belief import Belief, ChanceOfRunning, Places, Quantity
-from trimtuner.decisions.growth import TIME_GROWTH
+from trimtuner.decisions.learning import TIME_GROWTH
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.models.posterior import Identity, Logit, LogScale, Mixture, Prediction
 from trimtuner.problem.history import History, Measurement, Outcome, Trial

@@ -33,7 +33,7 @@ from decisions.fakes import (
 )
 from trimtuner.decisions import learning
 from trimtuner.decisions.belief import CAUTION, Places, interval_deviations
-from trimtuner.decisions.growth import WithinLimits
+from trimtuner.decisions.learning import WithinLimits
 from trimtuner.errors import NoAnswer
 from trimtuner.models.posterior import Prediction
 

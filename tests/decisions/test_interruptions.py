@@ -11,8 +11,8 @@ from scipy.integrate import quad
 import trimtuner as tt
 from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_over, problem_of
 from trimtuner.decisions.belief import CAUTION, Places
-from trimtuner.decisions.growth import TIME_GROWTH
 from trimtuner.decisions.interruptions import log_inflation
+from trimtuner.decisions.learning import TIME_GROWTH
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.problem.history import Measurement
 from trimtuner.tuning.recommendation import recommendation_from

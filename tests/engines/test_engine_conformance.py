@@ -242,13 +242,13 @@ def test_starting_an_attempt_again_returns_the_handle_and_starts_nothing(running
     assert running.notes() == ["run"]
 
 
-def test_two_who_start_the_same_attempt_at_once_start_one(running: Bench) -> None:
-    launch = running.launch("leave", "0")
+def test_two_who_start_the_same_attempt_at_once_start_one(supervised: Bench) -> None:
+    launch = supervised.launch("leave", "0")
     with ThreadPoolExecutor(4) as pool:
-        handles = set(pool.map(lambda _: running.under_test.make().start(launch), range(4)))
+        handles = set(pool.map(lambda _: supervised.under_test.make().start(launch), range(4)))
     (handle,) = handles
-    running.end(handle)
-    assert running.notes() == ["run"]
+    supervised.end(handle)
+    assert supervised.notes() == ["run"]
 
 
 def test_a_failure_is_not_tried_again(supervised: Bench) -> None:

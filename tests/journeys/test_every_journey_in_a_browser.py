@@ -81,6 +81,7 @@ def picking_works(page) -> None:
     assert page.locator(".is-picked").count() == 0
 
 
+@pytest.mark.slow
 def test_the_pages_of_a_few_kinds_of_study(running, tmp_path, request, monkeypatch):
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     rows = list(islice(covering(0), max(FEW) + 1))

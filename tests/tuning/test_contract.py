@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from decisions.fakes import KnownSurrogate, gaussian_of_times, gaussian_over, problem_of, space_of
-from trimtuner.decisions.growth import TIME_GROWTH
+from trimtuner.decisions.learning import TIME_GROWTH
 from trimtuner.errors import InputError, NoAnswer, SearchOver
 from trimtuner.problem.history import PREEMPTED, History, Trial
 from trimtuner.problem.parameters import Choice, Float
@@ -50,7 +50,9 @@ WITHOUT_A_MODEL = {"random", "hyperband", "bohb"}
 FULL_DATA_ONLY = {"nephele", "lynceus", "cherrypick", "eic", "eic-usd", "ei", "random"}  # for an accuracy
 SAMPLED = {"fabulinus", "fabolas"}  # slow: their processes are sampled
 NAMES = [*METHODS, *VARIANTS]
-every_method = pytest.mark.parametrize("name", NAMES)
+every_method = pytest.mark.parametrize(
+    "name", [*METHODS, *(pytest.param(name, marks=pytest.mark.slow) for name in VARIANTS)]
+)
 
 FRACTIONS = (0.1, 0.5, 1.0)
 RATES = (1e-4, 1e-2, 1e-1)
@@ -151,9 +153,14 @@ def pairs(*families, names=NAMES):
     served = [(name, family) for name, family in asked if is_served(name, PROBLEMS[family]())]
     return pytest.mark.parametrize(
         ("name", "family"),
-        # In one process, which then makes each search once.
-        [pytest.param(*one, marks=pytest.mark.xdist_group(f"searches of {one[0]}")) for one in served],
+        [pytest.param(*one, marks=marks_of(one[0])) for one in served],
     )
+
+
+def marks_of(name):
+    """In one process, which then makes each search once; variants of methods with the soak."""
+    together = pytest.mark.xdist_group(f"searches of {name}")
+    return [together, pytest.mark.slow] if name in VARIANTS else [together]
 
 
 # --- searches

@@ -14,9 +14,8 @@ from trimtuner.decisions.acquisition import Acquisition
 from trimtuner.decisions.belief import CAUTION, Belief
 from trimtuner.decisions.designs import Design
 from trimtuner.decisions.filters import Filter, KeepAll
-from trimtuner.decisions.growth import TIME_GROWTH, WithinLimits
 from trimtuner.decisions.incumbents import Incumbent
-from trimtuner.decisions.learning import Inheritance, Way, expect, learn
+from trimtuner.decisions.learning import TIME_GROWTH, Inheritance, Way, WithinLimits, expect, learn
 from trimtuner.decisions.stopping import Stop
 from trimtuner.errors import InputError
 from trimtuner.models.inherited import Heir

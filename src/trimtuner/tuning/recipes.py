@@ -32,7 +32,6 @@ from trimtuner.decisions.filters import (
     SearchByCMAES,
     SearchByDirect,
 )
-from trimtuner.decisions.growth import WithinLimits
 from trimtuner.decisions.halving import Bohb, DropUnderperformers, Hyperband
 from trimtuner.decisions.incumbents import (
     FEASIBLE_ENOUGH,
@@ -44,6 +43,7 @@ from trimtuner.decisions.incumbents import (
     MostExpected,
     trust_if_sure,
 )
+from trimtuner.decisions.learning import WithinLimits
 from trimtuner.decisions.lookahead import Lookahead
 from trimtuner.decisions.stopping import LittleImprovement
 from trimtuner.errors import InputError, nearest
