@@ -28,6 +28,14 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
         subprocess.run(words, cwd=folder, stdout=nowhere, stderr=nowhere, check=False)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Instead of ``--dist loadgroup``: not one test after the other, which takes a message each, and a fixture."""
+    from in_pieces import InPieces
+
+    return InPieces(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
 # Groups that mostly wait, for clusters, machines and pages: what only computes fills the time beside them.
 _FIRST = ("slurm", "ray", "aws", "browser", "assistants")
 
