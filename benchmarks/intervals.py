@@ -114,7 +114,8 @@ def main() -> None:
         f"measure is held against the truth: of what is recommended, where it was not measured, and of {SAMPLED} "
         "others. The share of 90 % intervals that held it: with a normal's width → as they are shown ([decision "
         "45](../decisions/0045-intervals-that-hold.md)); in brackets how many forecasts. What is recommended was "
-        "chosen for its forecast, and turns out worse than that more often.",
+        "chosen for its forecast, and turns out worse than that more often. Of time the shares are those of cost: what "
+        "is modelled is the time of a run, and its cost is that times a known price.",
     ]
     for words, names in (("on which the width was chosen", TUNED_ON), ("kept aside", ASIDE)):
         found = {name: [one for seed in seeds if (one := kept.find(Search(name, seed)))] for name in names}

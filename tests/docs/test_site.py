@@ -43,9 +43,12 @@ def site(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("site")
 @builds
 class TestSite:
+    """What ``make docs`` builds and checks, too."""
+
     def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(self, site):
         assert check_site(site).faults == ()
 
