@@ -6,9 +6,8 @@ from functools import cached_property
 
 from xdist.scheduler import LoadGroupScheduling
 
-PIECES = (
-    8  # of a file: few enough that its fixtures are set up seldom, many enough that no process ends long after others
-)
+# Of a file: few, so that its fixtures are set up seldom; enough, so that no process ends long after the others.
+PIECES = 8
 
 
 class InPieces(LoadGroupScheduling):

@@ -33,7 +33,6 @@ from decisions.fakes import (
 )
 from trimtuner.decisions import learning
 from trimtuner.decisions.belief import CAUTION, Places, interval_deviations
-from trimtuner.decisions.learning import WithinLimits
 from trimtuner.errors import NoAnswer
 from trimtuner.models.posterior import Prediction
 
@@ -461,7 +460,7 @@ def full_run_after(trials, limits, *, prices=None, goal=None, growth=None):
     space = space_of(4, prices, fractions=(0.0625, 0.25, 1.0))
     problem = problem_of(space, *limits, **(goal or {"maximize": "accuracy"}))
     history = history_of(*trials(space))
-    way = learning.Way(Level(), time_growth=growth or WithinLimits())
+    way = learning.Way(Level(), time_growth=growth or learning.WithinLimits())
     belief = learning.learn(problem, space.pool(), history, way, 0)
     (seconds,) = np.exp(belief.predict("time", Places(space.pool(), np.array([0]), np.array([1.0]))).mean)
     return seconds
