@@ -14,7 +14,7 @@ from trimtuner.arrays import Floats
 from trimtuner.engines.table import Table
 from trimtuner.errors import InputError
 from trimtuner.problem.expressions import Value
-from trimtuner.problem.problem import COST, TIME, Constraint
+from trimtuner.problem.problem import COST, TIME, Problem
 
 FAR = 100.0  # another name is farther than any number
 LOG_RATIO = 8.0  # numbers that span this factor or more are meant in logs, as the package infers too
@@ -71,7 +71,8 @@ class Job:
         self._table, self._metric = table, table.maximize
         self.count = len(table.configurations)
         self.fractions = table.space.fractions
-        self.constraints = tuple(Constraint.parse(text) for text in table.constraints)
+        self._problem = Problem.of(table.space, table.maximize, None, table.constraints, None)
+        self.constraints = self._problem.constraints
         self.parameters = _parameters_of(table.configurations)
 
     def configuration(self, position: int) -> Mapping[str, Value]:
@@ -82,6 +83,15 @@ class Job:
         cell = self._table.cell(self.configuration(position), fraction)
         accuracy = None if cell.failed is not None else cell.metrics[self._metric]
         return Outcome(position, fraction, accuracy, cell.metrics, cell.metrics[COST])
+
+    def charge(self, outcome: Outcome) -> float:
+        """What the trial is charged: no more than if it had been stopped, well over a limit, as ours are.
+
+        The peer is told all the same what it came to, which no stopped run would tell.
+        """
+        price = self._table.space.price_per_hour(dict(self.configuration(outcome.position))) or 0.0
+        stopped = self._problem.seconds_until_stopped(price) * price / 3600.0 if price else math.inf
+        return min(outcome.cost, stopped)
 
     def nearest(self, wish: Mapping[str, str | float]) -> int:
         """The configuration with the fewest other names, then the nearest numbers, given by their places (0 to 1)."""

@@ -22,7 +22,9 @@ RULES = (
     "budget counts). A trial is one configuration at one fraction. A peer that asks for a trial again gets the same "
     f"answer for nothing, and it is no trial; after {MOST_REPEATS} such answers in a row, or when a peer has nothing "
     "more to propose, a random configuration that is new is tried at full data, and the peer is told of it where it "
-    "can be told. A wish that the table does not have goes to the nearest configuration."
+    "can be told. A wish that the table does not have goes to the nearest configuration. A run that is a fifth over a "
+    "limit on cost or time is stopped: ours is told nothing but that; the others pay no more either, and are told all "
+    "that it came to."
 )
 
 
@@ -39,7 +41,7 @@ def search(variant: Variant, make: MakePeer, seed: int, trials: int = MOST_TRIAL
     for outcome in loop.new_outcomes():
         recommended = peer.recommend()
         asking = time.process_time() - started
-        spent += outcome.cost
+        spent += job.charge(outcome)
         seconds += outcome.metrics.get("time", 0.0)
         config = {} if recommended is None else dict(job.configuration(recommended))
         moments.append(

@@ -487,3 +487,29 @@ def test_a_damaged_record_is_said_to_be_and_nothing_goes_on_with_it(command, tmp
     assert command("verify", path).returncode == 0
     assert len(starts(tmp_path)) == 3
     assert_sound(path)
+
+
+def test_a_limit_that_nothing_keeps_ends_the_run_before_it_has_cost_much_and_trials_may_be_let_run_to_their_end(
+    tmp_path,
+):
+    """Each trial takes 0.7 s, where 0.5 are allowed: it is over after 0.6."""
+    path = write_job(tmp_path, nap=0.7, trials=12, fractions=[1])
+    path.write_text(path.read_text().replace("cost <= 1 USD", "time <= 0.5s"))
+    first = trimtuner("run", path, check=False)
+    assert first.returncode == 3
+    assert "over: 5 trials were stopped for being over time <= 0.5s, and none was measured" in first.stdout
+    outcomes = look_at(path).history.outcomes
+    assert [one.is_over_limit for one in outcomes] == [True] * 5
+    path.write_text(path.read_text().replace("run:", "run:\n  stop_at_limits: false"))
+    trimtuner("run", path)
+    assert [one.failed for one in look_at(path).history.outcomes[5:]] == [None] * 7
+    assert_sound(path)
+
+
+def test_a_limit_on_cost_stops_a_trial_on_a_dear_machine_sooner(tmp_path):
+    """0.36 and 0.72 USD an hour: for 0.00012 USD, 1.2 s and 0.6 s, with the fifth 1.44 and 0.72; each takes 1 s."""
+    path = write_job(tmp_path, nap=1.0, trials=12, fractions=[1], values=[0.6], method="random")
+    path.write_text(path.read_text().replace("cost <= 1 USD", "cost <= 0.00012 USD"))
+    trimtuner("run", path)
+    over = {str(one.trial.config["vm_type"]): one.is_over_limit for one in look_at(path).history.outcomes}
+    assert over == {"small": False, "large": True}

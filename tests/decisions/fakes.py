@@ -159,8 +159,8 @@ def ran(number, position, fraction, **metrics) -> Outcome:
     return Outcome(trial(number, position, fraction), told, None, metrics.get("cost", 0.0), metrics.get("time"))
 
 
-def failed(number, position, fraction, kind="oom") -> Outcome:
-    return Outcome(trial(number, position, fraction), (), kind, 0.0, 1.0)
+def failed(number, position, fraction, kind="oom", time=1.0) -> Outcome:
+    return Outcome(trial(number, position, fraction), (), kind, 0.0, time)
 
 
 def history_of(*outcomes: Outcome, pending: Sequence[Trial] = ()) -> History:

@@ -215,3 +215,27 @@ def test_a_goal_in_a_users_words_is_that_goal(goal):
 def test_metrics_that_are_shares_are_known_by_their_names():
     assert all(map(is_share, ["accuracy", "val_accuracy", "accuracy_top5", "test_acc", "roc_auc", "f1", "recall"]))
     assert not any(map(is_share, ["loss", "accuracy_percent", "pct_accuracy", "inaccuracy", "latency_ms", "account"]))
+
+
+# --- when a run is stopped
+
+
+@pytest.mark.parametrize(
+    ("constraints", "price", "seconds"),
+    [
+        (["time <= 10min"], None, 720.0),
+        (["cost <= 1 USD"], 2.0, 0.6 * 3600.0),  # half an hour is paid for with it
+        (["cost <= 1 USD", "time <= 10min"], 2.0, 720.0),
+        (["cost <= 1 USD"], None, math.inf),
+        (["cost <= 1 USD"], 0.0, math.inf),  # what is free never costs too much
+        (["accuracy >= 0.5"], 2.0, math.inf),
+        ([], 2.0, math.inf),
+    ],
+)
+def test_a_run_is_stopped_a_fifth_over_the_tighter_limit_on_cost_or_time(constraints, price, seconds):
+    assert problem(constraints=constraints).seconds_until_stopped(price) == pytest.approx(seconds)
+
+
+def test_where_limits_are_kept_on_any_share_of_the_data_none_stops_a_run():
+    least = problem(maximize=None, minimize="cost", constraints=["time <= 10min"])
+    assert least.seconds_until_stopped(2.0) == math.inf

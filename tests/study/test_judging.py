@@ -6,7 +6,7 @@ import pytest
 
 import trimtuner as tt
 from trimtuner.engines.protocol import EXIT, LOST, PREEMPTED, STOPPED, TIMEOUT, AttemptState, End, Report
-from trimtuner.problem.history import Trial
+from trimtuner.problem.history import OVER_LIMIT, Trial
 from trimtuner.problem.problem import Problem
 from trimtuner.study.judging import judge
 
@@ -55,3 +55,33 @@ def test_a_trial_that_may_have_had_more_to_say_is_lost(reports):
 @pytest.mark.parametrize("kind", [EXIT, TIMEOUT])
 def test_a_trial_that_failed_by_itself_has_failed_whatever_it_said(kind):
     assert judge(problem(), trial(), AttemptState(ONLY, (), None), End(kind, "", 20.0)).outcome.failed == kind
+
+
+def limited(*constraints: str) -> Problem:
+    return Problem.of(problem().space, "accuracy", None, constraints, 1000.0, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("constraints", "seconds", "kind"),
+    [
+        (["time <= 10s"], 12.1, OVER_LIMIT),
+        (["time <= 10s"], 11.9, TIMEOUT),  # ended by the time-out of the job: a little over is let come to its end
+        (["cost <= 5 USD"], 6.1, OVER_LIMIT),  # a dollar a second
+        (["cost <= 20 USD", "time <= 10s"], 12.1, OVER_LIMIT),
+        (["accuracy >= 0.5"], 50.0, TIMEOUT),
+        ([], 50.0, TIMEOUT),
+    ],
+)
+def test_a_run_that_was_ended_well_over_a_limit_counts_as_over_it_and_any_other_as_timed_out(
+    constraints, seconds, kind
+):
+    verdict = judge(limited(*constraints), trial(), AttemptState((), (), None), End(TIMEOUT, "", seconds))
+    assert (verdict.outcome.failed, verdict.outcome.is_over_limit) == (kind, kind == OVER_LIMIT)
+    assert (verdict.outcome.cost, verdict.outcome.time) == (seconds, seconds)
+
+
+def test_what_a_stopped_run_measured_on_its_way_is_measured():
+    state = AttemptState((Report({"accuracy": 0.4, "fraction": 0.5}, 4.0),), (), None)
+    outcome = judge(limited("time <= 5s"), trial(), state, End(TIMEOUT, "", 6.5)).outcome
+    assert outcome.is_over_limit
+    assert [(one.fraction, one.metrics["accuracy"]) for one in outcome.measurements] == [(0.5, 0.4)]

@@ -1,5 +1,7 @@
 """Replay: a search against a table, scored by what it cost until the recommendation was good for good."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -401,3 +403,27 @@ def test_a_search_for_the_least_cost_is_scored_against_the_cheapest_cell():
 def test_a_limit_the_table_cannot_answer_is_an_input_error(constraints, complaint):
     with pytest.raises(tt.InputError, match=complaint):
         replay(table(), "trimtuner-dt", seed=0, trials=3, constraints=constraints)
+
+
+@pytest.mark.parametrize("method", ["trimtuner", "trimtuner-dt", "eic", "random", "hyperband", "nephele"])
+def test_with_runs_that_are_stopped_no_trial_costs_more_than_a_fifth_over_the_limit(method):
+    """Sizes 1 to 3 cost as many USD on all of the data; with 1 USD allowed, 2 and 3 are stopped at 1.20."""
+    run = replay(table(), method, 1, 18, constraints=["cost <= 1"], stop_at_limits=True)
+    before = [0.0, *(moment.spent for moment in run.moments)]
+    costs = [after - earlier for earlier, after in pairwise(before)]
+    assert max(costs) <= 1.2 + 1e-9
+    assert max(costs) == pytest.approx(1.2)
+    assert run.moments[-1].is_feasible
+    assert run.moments[-1].config["size"] == 1
+
+
+def test_a_stopped_run_tells_what_it_had_measured_before():
+    """At 2 USD an hour, 1 USD pays for 0.6 h with the fifth: half of the data was reached after 0.5 h."""
+    tiny = table()
+    study = Study(tiny.space.with_snapshots(True), maximize="accuracy", constraints=["cost <= 1"])
+    study.enqueue({"size": 2, "mode": "sync"})
+    tell_from_table(study, tiny, study.ask(), stop_at_limits=True)
+    outcome = study.history.outcomes[-1]
+    assert outcome.is_over_limit
+    assert (outcome.time, outcome.cost) == (pytest.approx(0.6 * 3600.0), pytest.approx(1.2))
+    assert [one.fraction for one in outcome.measurements] == [0.1, 0.5]

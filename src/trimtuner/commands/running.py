@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from trimtuner.jobs.studies import JobStudy, last_words
 from trimtuner.keys.faults import one_printable_line
-from trimtuner.problem.history import History
+from trimtuner.problem.history import OVER_LIMIT, History
 from trimtuner.state import StudyState
 from trimtuner.study.driver import Driver, Happening
 from trimtuner.study.telling import brief, money_line, signs
@@ -243,6 +243,8 @@ def _text(state: StudyState, what: Happening) -> str:
     outcome = next(one for one in state.history.outcomes if one.trial.number == what.trial.number)
     number = f"trial {what.trial.number}{attempt}"
     paid = f" for {usd(outcome.cost)}" if outcome.cost else ""
+    if outcome.is_over_limit:
+        return f"{number} {what.text.removeprefix(f'{OVER_LIMIT}: ')}{paid}: {brief(what.trial)}"
     if outcome.failed is not None:
         return f"{number} failed ({what.text}){paid}: {brief(what.trial)}{_last_words(state, what)}"
     problem, measured = state.problem, outcome.measurements[-1].metrics

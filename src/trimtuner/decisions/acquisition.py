@@ -178,8 +178,7 @@ class ShareAtTargets(Acquisition):
         belief = outlook.belief.undisturbed
         mean_price = float(belief.expected(belief.effort_metric, belief.targets).mean())
         beyond = belief.spent - self.free_runs * mean_price
-        at_targets = sum(m.metrics.get(belief.effort_metric, 0.0) for m in belief.measured_targets.values())
-        return at_targets < self.share * beyond
+        return belief.spent_at_targets < self.share * beyond
 
 
 def expected_improvement(mean: Floats, variance: Floats, best: float) -> Floats:

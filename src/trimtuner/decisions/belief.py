@@ -143,6 +143,7 @@ class Belief:
     chance_of_running: ChanceOfRunning
     failed: frozenset[tuple[int, float]]
     spent: float  # USD, or seconds where no price is known
+    spent_over_limit: float = 0.0  # of it, on trials at targets that were stopped for breaking a limit
 
     def without_constraints(self) -> Belief:
         """The same belief about a problem without constraints."""
@@ -268,6 +269,12 @@ class Belief:
             for m in self.measurements
             if m.fraction in self.targets.levels
         }
+
+    @property
+    def spent_at_targets(self) -> float:
+        """What trials at targets have cost that ran as long as they could: to their end, or to a limit."""
+        measured = sum(m.metrics.get(self.effort_metric, 0.0) for m in self.measured_targets.values())
+        return self.spent_over_limit + measured
 
     def _with_risk(self, measurement: Measurement) -> Measurement:
         """Time and cost as they are to be expected when the same is run again."""

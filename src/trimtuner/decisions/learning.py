@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from trimtuner.arrays import Floats
 from trimtuner.decisions.belief import BILLED_TIME, Belief, ChanceOfRunning, Places, Quantity
@@ -22,7 +23,7 @@ from trimtuner.models.posterior import (
     transform_for,
 )
 from trimtuner.problem.earlier import Earlier
-from trimtuner.problem.history import History, Measurement
+from trimtuner.problem.history import History, Measurement, Outcome
 from trimtuner.problem.problem import COST, TIME, Constraint, Problem
 from trimtuner.problem.space import Pool, Space
 
@@ -120,17 +121,30 @@ def learn(
     values = _values_to_model(problem, places, measurements)
     pending = Places.listed(pool, [(trial.config, trial.fraction) for trial in history.pending])
     failures = Places.listed(pool, [(o.trial.config, o.trial.fraction) for o in history.failures])
+    broken = Places.listed(pool, [(o.trial.config, o.trial.fraction) for o in history.failures if not o.is_over_limit])
     repeated = tuple(one for one in measurements if one.runs > 1)
     knows_money = pool.prices_per_hour is not None or COST in values
     return Belief(
         problem,
         pool,
-        FittedWhenRead(Lesson(problem, places, values, pending, way, seed, tuple(earlier), repeated)),
+        FittedWhenRead(
+            Lesson(problem, places, values, pending, way, seed, tuple(earlier), repeated, Stopped.of(pool, history))
+        ),
         measurements,
-        ChanceOfRunning.from_trials(places.rows, failures.rows),
+        ChanceOfRunning.from_trials(places.rows, broken.rows),
         frozenset(zip(failures.positions.tolist(), failures.fractions.tolist(), strict=True)),
-        history.spent if knows_money else sum(outcome.time or 0.0 for outcome in history.outcomes),
+        sum(_charge(outcome, knows_money) for outcome in history.outcomes),
+        sum(
+            _charge(outcome, knows_money)
+            for outcome in history.outcomes
+            if outcome.is_over_limit and outcome.trial.fraction in problem.target_fractions
+        ),
     )
+
+
+def _charge(outcome: Outcome, knows_money: bool) -> float:
+    """What a trial took of what trials are charged by: USD, or seconds where no price is known."""
+    return outcome.cost if knows_money else outcome.time or 0.0
 
 
 @one_thread
@@ -155,6 +169,33 @@ def expect(problem: Problem, pool: Pool, way: Way, earlier: Sequence[Inheritance
 
 
 @dataclass(frozen=True)
+class Stopped:
+    """Trials that were stopped for breaking a limit: where, and how long they had taken by then."""
+
+    places: Places
+    seconds: Floats
+
+    @classmethod
+    def of(cls, pool: Pool, history: History) -> Stopped:
+        """Those of a history, in the order they ended."""
+        found = [outcome for outcome in history.outcomes if outcome.is_over_limit]
+        places = Places.listed(pool, [(one.trial.config, one.trial.fraction) for one in found])
+        return cls(places, np.array([one.time for one in found], dtype=float))
+
+    def heard_by(self, posterior: Mixture, growth: float) -> Mixture:
+        """The posterior of log time, told that each took longer than this: as long as is then to be expected.
+
+        E[f | f > b] of a Gaussian: μ + σ φ(z) / (1 - Φ(z)), z = (b - μ) / σ. How much longer nobody saw.
+        """
+        bound = np.log(self.seconds) - growth * np.log(self.places.fractions)
+        mean, variance = posterior.predict(self.places.rows)
+        deviation = np.sqrt(variance + posterior.noise_variance)
+        z = (bound - mean) / deviation
+        hazard = np.exp(-0.5 * z * z - log_ndtr(-z)) / np.sqrt(2.0 * np.pi)
+        return posterior.condition(self.places.rows, mean + deviation * hazard)
+
+
+@dataclass(frozen=True)
 class Lesson:
     """What the models learn from, and how."""
 
@@ -166,6 +207,7 @@ class Lesson:
     seed: int
     earlier: tuple[Inheritance, ...]
     repeated: tuple[Measurement, ...] = ()  # those that are the mean of several runs
+    stopped: Stopped | None = None
 
     @one_thread
     def fit(self, name: str) -> Quantity:
@@ -186,6 +228,8 @@ class Lesson:
             else heir.fit_on(said, rows, targets, transform.scale, generator, noise)
         )
         weights = tuple(0.0 if one is None else weight_of(posterior, one) for one in inherited)
+        if self.stopped is not None and len(self.stopped.places) and name in (TIME, BILLED_TIME):
+            posterior = self.stopped.heard_by(posterior, growth)
         if len(self.pending):
             posterior = posterior.condition(self.pending.rows, posterior.predict(self.pending.rows).mean)
         return Quantity(transform, posterior, growth, weights)

@@ -200,6 +200,14 @@ class TrialCommand:
         default=_DEFAULT_TIMEOUT_SECONDS,
         examples=["30min", "90s"],
     )
+    stop_at_limits: bool = key(
+        kinds.BOOLEAN,
+        "Whether a trial is stopped once it has cost or taken a fifth more than a limit on cost or time allows a run "
+        "on all of the data. It counts as over the limit, and its accuracy stays unknown. With `repeats` above 1 none "
+        "is stopped: the mean keeps a limit, or breaks it.",
+        default=True,
+        examples=[False],
+    )
     memory: Memory | None = optional(
         kinds.word_or("vm", "vm", MEMORY),
         "The memory that a trial may use (`MB`, `GB`, `MiB`, `GiB` and so on), or `vm` for that of its VM type. "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -213,7 +214,7 @@ class JobStudy:
             working_directory=run.working_directory,
             environment={"PYTHONUNBUFFERED": "1", **run.environment},
             secrets=run.secrets,
-            limit=run.timeout,
+            limit=min(run.timeout, self._seconds_until_stopped(trial.config)),
             vcpus=self._vcpus(trial.config),
             memory_bytes=self.job.memory_bytes_for(trial.config),
             metrics_file=run.metrics_file_for(trial.number),
@@ -223,6 +224,12 @@ class JobStudy:
             fraction=trial.fraction,
             snapshots=trial.snapshots,
         )
+
+    def _seconds_until_stopped(self, config: Mapping[str, Value]) -> float:
+        """Limits are meant of the mean of several runs, which one that takes long does not break by itself."""
+        if not self.job.run.stop_at_limits or self.job.run.repeats > 1:
+            return math.inf
+        return self.problem.seconds_until_stopped(self.problem.space.price_per_hour(config))
 
     def _machines(self, config: Mapping[str, Value]) -> Machines | None:
         vm, cloud = self.job.vm_of(config), self.job.space.cloud

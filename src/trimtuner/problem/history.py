@@ -13,6 +13,7 @@ Origin: TypeAlias = Literal["design", "model", "random", "user", "import"]
 PlaceToTest: TypeAlias = tuple[Mapping[str, Value], float]  # a configuration, and a fraction
 
 PREEMPTED = "preempted"  # the one failure that is not the configuration's fault
+OVER_LIMIT = "over limit"  # it was stopped once it had cost or taken more than a limit allows: it ran, but too long
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,11 @@ class Outcome:
     def is_fault(self) -> bool:
         """Whether it failed through the configuration's fault."""
         return self.failed not in (None, PREEMPTED) and not self.is_forgotten
+
+    @property
+    def is_over_limit(self) -> bool:
+        """Whether it was stopped for breaking a limit: it took at least its time, and more is not known."""
+        return self.failed == OVER_LIMIT and self.is_fault and self.time is not None
 
     @property
     def failure(self) -> str | None:

@@ -14,6 +14,7 @@ from trimtuner.problem.values import is_number
 
 COST = "cost"  # USD of one trial
 TIME = "time"  # seconds of one trial
+OVERRUN = 1.2  # times a limit on cost or time: by then a run is stopped
 
 Direction: TypeAlias = Literal["maximize", "minimize"]
 Minimized: TypeAlias = str | Sequence[str] | None  # a metric, or two of which one is paid for with the other
@@ -167,6 +168,17 @@ class Problem:
         if self.target_fractions != (1.0,):
             return ()
         return tuple(limit for limit in self.constraints if limit.is_upper and limit.metric in (COST, TIME))
+
+    def seconds_until_stopped(self, price_per_hour: float | None) -> float:
+        """After so long a run on any share of the data is well over a limit on cost or time; infinity where none is.
+
+        A little over, it is let come to its end: what it measures tells of others, and by how much the limit is missed.
+        """
+        limits = self.limits_on_full_runs
+        seconds = [limit.limit for limit in limits if limit.metric == TIME]
+        if price_per_hour:
+            seconds += [limit.limit * 3600.0 / price_per_hour for limit in limits if limit.metric == COST]
+        return OVERRUN * min(seconds, default=math.inf)
 
     def worst_cost(self, price_per_hour: float | None) -> float | None:
         """USD of a trial that runs until its limit; nothing where there is no limit or no price."""

@@ -103,6 +103,7 @@ class Driver:
         self._has_worked = False  # whether the engine ever did as asked
         self._has_said_where = False
         self._faults = 0  # of the command, in this run
+        self._over_limit = 0  # of the trials that ended in this run
 
     @property
     def running(self) -> list[tuple[Trial, float, str]]:
@@ -173,6 +174,13 @@ class Driver:
             raise SearchOver(
                 f"{self._faults} trials failed and none was measured, so it seems to be the command; "
                 "see how their logs end, mend it, and run again"
+            )
+        if self._over_limit >= _TRIALS_TO_BLAME_IT and not self.study.history.measurements:
+            limits = " and ".join(limit.text for limit in self.study.problem.limits_on_full_runs)
+            raise SearchOver(
+                f"{self._over_limit} trials were stopped for being over {limits}, and none was measured: hardly "
+                "anything seems to keep that; set a higher limit in a new study, or have trials run to their end (run: "
+                "stop_at_limits: false)"
             )
         return self.study.ask()
 
@@ -400,6 +408,7 @@ class Driver:
             self.record.log_event("detail", {"attempt": one.attempt, "text": verdict.detail[:500]}, one.trial.number)
         failed = verdict.outcome.failed
         self._faults += failed in _COMMANDS_FAULT
+        self._over_limit += verdict.outcome.is_over_limit
         self._listener(Happening("ended", one.trial, one.attempt, f"{failed}: {verdict.detail}" if failed else ""))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from trimtuner.engines.protocol import LOST, STOPPED, AttemptState, End
+from trimtuner.engines.protocol import LOST, STOPPED, TIMEOUT, AttemptState, End
 from trimtuner.errors import InputError
-from trimtuner.problem.history import PREEMPTED, Outcome, Trial
+from trimtuner.problem.history import OVER_LIMIT, PREEMPTED, Outcome, Trial
 from trimtuner.problem.problem import COST, TIME, Problem
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 
@@ -44,6 +44,10 @@ def judge(problem: Problem, trial: Trial, state: AttemptState, end: End) -> Verd
     if end.kind in _TAKEN_AWAY and _is_all_measured(problem, trial, state):
         return _measured(problem, trial, state, end)
     if end.kind is not None:
+        if _is_over_limit(problem, trial, end):
+            broken = " and ".join(limit.text for limit in problem.limits_on_full_runs)
+            detail = f"stopped after {end.seconds:.3g} s, being over {broken}"
+            return _failure(problem, trial, OVER_LIMIT, end, detail, snapshots)
         kind = PREEMPTED if end.kind in (LOST, STOPPED) else end.kind
         return _failure(problem, trial, kind, end, end.detail, snapshots)
     if not state.reports:
@@ -55,6 +59,12 @@ def judge(problem: Problem, trial: Trial, state: AttemptState, end: End) -> Verd
     except InputError as error:
         return _failure(problem, trial, BAD_METRIC, end, f"{error}{_bad(state)}")
     return Verdict(outcome, "")
+
+
+def _is_over_limit(problem: Problem, trial: Trial, end: End) -> bool:
+    """Whether it was ended for its time, and that is well over what a limit on cost or time allows."""
+    most = problem.seconds_until_stopped(problem.space.price_per_hour(trial.config))
+    return end.kind == TIMEOUT and end.seconds >= most
 
 
 def _is_all_measured(problem: Problem, trial: Trial, state: AttemptState) -> bool:

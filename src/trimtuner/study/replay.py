@@ -10,8 +10,8 @@ from itertools import pairwise
 from trimtuner.engines.table import Cell, Table
 from trimtuner.errors import InputError
 from trimtuner.problem.expressions import Value
-from trimtuner.problem.history import Trial
-from trimtuner.problem.problem import Constraint
+from trimtuner.problem.history import OVER_LIMIT, Trial
+from trimtuner.problem.problem import TIME, Constraint
 from trimtuner.study.study import Study
 from trimtuner.tuning.recipe import Recipe
 from trimtuner.tuning.recommendation import Recommendation
@@ -77,11 +77,13 @@ def replay(
     minimize: str | None = None,
     budget: float | None = None,
     until_best: bool = False,
+    stop_at_limits: bool = False,
 ) -> ReplayRun:
     """Search the table with one seed, taking a recommendation after every trial.
 
     ``minimize`` replaces the table's goal; ``budget`` (USD) is known to the method, unlike ``budget_runs``, which only
     cuts it off. ``until_best`` ends the search once it has measured and recommends the best there is for its method.
+    With ``stop_at_limits`` a run is stopped, as the engines do it, once it is well over a limit on cost or time.
     """
     study = Study(
         table.space if snapshots is None else table.space.with_snapshots(snapshots),
@@ -97,7 +99,7 @@ def replay(
     limit = float("inf") if budget_runs is None else budget_runs * sum(costs) / len(costs)
     moments: list[ReplayMoment] = []
     started = time.process_time()
-    for trial in study.in_turn(lambda trial: tell_from_table(study, table, trial), trials):
+    for trial in study.in_turn(lambda trial: tell_from_table(study, table, trial, stop_at_limits), trials):
         recommendation = study.recommend() if study.history.measurements else None
         moments.append(scorer.moment(trial, recommendation, time.process_time() - started))
         is_best = recommendation is not None and recommendation.is_measured and scorer.is_best(recommendation)
@@ -107,9 +109,13 @@ def replay(
     return ReplayRun(seed, tuple(moments))
 
 
-def tell_from_table(study: Study, table: Table, trial: Trial) -> Trial:
+def tell_from_table(study: Study, table: Table, trial: Trial, stop_at_limits: bool = False) -> Trial:
     """Tell a trial what the table says, snapshots included; the trial."""
     cell, passed = table.told(trial.config, trial.fraction, trial.snapshots)
+    most = study.problem.seconds_until_stopped(study.problem.space.price_per_hour(trial.config))
+    if stop_at_limits and cell.metrics.get(TIME, 0.0) > most:
+        passed = {fraction: one for fraction, one in passed.items() if one.metrics.get(TIME, 0.0) <= most}
+        cell = Cell({TIME: most}, OVER_LIMIT)
     study.tell_report(trial, cell.metrics, {fraction: one.metrics for fraction, one in passed.items()}, cell.failed)
     return trial
 

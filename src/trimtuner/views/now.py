@@ -52,7 +52,7 @@ def troubles(subject: StudyState) -> Iterator[str]:
         why = f": {why_over(subject.why_over)}" if subject.why_over else ""
         yield f"No run is at work{why}; 'trimtuner run {subject.job_file}' goes on where it stopped."
     lately = subject.history.made[-_RECENT:]
-    failed = [one for one in lately if one.is_fault]
+    failed = [one for one in lately if one.is_fault and not one.is_over_limit]
     if failed and len(failed) >= _MANY_FAILED * len(lately):
         yield _failing(failed, len(lately))
     if subject.problem.space.cloud is not None:
