@@ -46,8 +46,11 @@ def job_of(folder: Path, *changes: tuple[str, str]) -> Job:
     return load_job(path)
 
 
+TO_THE_TIMEOUT = ("timeout: 1793s", "timeout: 1793s\n  stop_at_limits: false")
+
+
 def test_the_worst_case_is_the_timeout_at_the_price_and_says_what_the_money_allows(tmp_path):
-    found = validation(job_of(tmp_path), {})
+    found = validation(job_of(tmp_path, TO_THE_TIMEOUT), {})
     assert found["is_valid"]
     assert found["errors"] == found["warnings"] == []
     # 3 rates × (2 momenta for sgd + adam) × 2 types × 2 counts
@@ -69,8 +72,24 @@ def test_the_worst_case_is_the_timeout_at_the_price_and_says_what_the_money_allo
     assert json.loads(json.dumps(found)) == found
 
 
+def test_a_trial_that_is_stopped_over_a_limit_costs_no_more_at_worst(tmp_path):
+    """A fifth over 0.10 USD, and 7 s at 1 or 6 USD an hour; ten dollars then pay for 75 of the dearest."""
+    found = validation(job_of(tmp_path), {})
+    cheapest, dearest = 0.12 + 7 / 3600, 0.12 + 6 * 7 / 3600
+    assert found["worst_case"] == pytest.approx({"cheapest_usd": cheapest, "dearest_usd": dearest})
+    assert found["budget"]["least_trials"] == int(10 / dearest)
+    assert "the timeout, or a fifth over cost <= 0.10 USD and time <= 20min, and 7 s" in validate_text(
+        job_of(tmp_path), {}
+    )
+
+
+def test_a_trial_that_is_the_mean_of_several_runs_is_not_stopped(tmp_path):
+    repeated = job_of(tmp_path, ("timeout: 1793s", "timeout: 1793s\n  repeats: 2"))
+    assert validation(repeated, {})["worst_case"] == {"cheapest_usd": 0.5, "dearest_usd": 3.0}
+
+
 def test_the_text_has_the_same_numbers_for_a_person(tmp_path):
-    text = validate_text(job_of(tmp_path), {})
+    text = validate_text(job_of(tmp_path, TO_THE_TIMEOUT), {})
     for piece in (
         "36 configurations",
         "72 candidates",
@@ -84,15 +103,15 @@ def test_the_text_has_the_same_numbers_for_a_person(tmp_path):
 
 
 def test_a_budget_that_fits_nothing_is_an_error(tmp_path):
-    job = job_of(tmp_path, ("money: 10 USD", "money: 0.4 USD"))
+    job = job_of(tmp_path, ("money: 10 USD", "money: 0.4 USD"), TO_THE_TIMEOUT)
     (error,) = validation(job, {})["errors"]
     assert "not even the cheapest trial fits" in error
     assert "not ready to run" in validate_text(job, {})
-    assert validation(job_of(tmp_path, ("money: 10 USD", "money: 0.5 USD")), {})["errors"] == []
+    assert validation(job_of(tmp_path, ("money: 10 USD", "money: 0.5 USD"), TO_THE_TIMEOUT), {})["errors"] == []
 
 
 def test_a_budget_that_excludes_the_dearest_machines_is_a_warning(tmp_path):
-    (warning,) = validation(job_of(tmp_path, ("money: 10 USD", "money: 2 USD")), {})["warnings"]
+    (warning,) = validation(job_of(tmp_path, ("money: 10 USD", "money: 2 USD"), TO_THE_TIMEOUT), {})["warnings"]
     assert "the dearest machines reserve 3 USD a trial" in warning
 
 

@@ -1,6 +1,7 @@
 """Goal, constraints, units and budget: what the user's words mean."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -239,3 +240,20 @@ def test_a_run_is_stopped_a_fifth_over_the_tighter_limit_on_cost_or_time(constra
 def test_where_limits_are_kept_on_any_share_of_the_data_none_stops_a_run():
     least = problem(maximize=None, minimize="cost", constraints=["time <= 10min"])
     assert least.seconds_until_stopped(2.0) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("constraints", "ended_within", "worst"),
+    [
+        (["cost <= 1 USD"], 36.0, 1.2 + 0.02),  # at 2 USD an hour: a fifth over, and 36 s to end it
+        (["time <= 10min"], 36.0, (720.0 + 36.0) * 2.0 / 3600.0),
+        (["cost <= 100 USD"], 36.0, 2.0 + 0.02),  # the limit of a trial, an hour and 36 s, is sooner
+        (["cost <= 1 USD"], None, 2.0 + 0.02),
+        ([], 36.0, 2.0 + 0.02),
+    ],
+)
+def test_a_trial_costs_at_worst_what_it_does_until_it_is_ended_by_its_limit_or_by_one_on_cost_or_time(
+    constraints, ended_within, worst
+):
+    limited = replace(problem(constraints=constraints), trial_limit=3636.0, ended_within=ended_within)
+    assert limited.worst_cost(2.0) == pytest.approx(worst)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trimtuner.jobs.cloud_section import CLOUD
@@ -207,4 +207,16 @@ def problem_of(job: Job) -> Problem:
         minimize=job.goal.minimized,
         constraints=[constraint.text for constraint in job.constraints],
         budget=job.budget.money,
+    )
+
+
+def limited_problem_of(job: Job) -> Problem:
+    """The same, with when a trial is ended, and so what it costs at worst."""
+    ended_within = job.engine.settings.ended_within_seconds
+    # Limits are meant of the mean of several runs, which one that takes long does not break by itself.
+    stops = job.run.stop_at_limits and job.run.repeats == 1
+    return replace(
+        problem_of(job),
+        trial_limit=job.run.timeout + ended_within,
+        ended_within=ended_within if stops else None,
     )

@@ -15,7 +15,7 @@ from trimtuner.engines.supervising.files import REPORTS, Folder, folder_at, log_
 from trimtuner.engines.supervising.nodes import as_written
 from trimtuner.errors import InputError
 from trimtuner.jobs.differing import description_of, note, refusal, require_judgeable, ways_on
-from trimtuner.jobs.job import Job, problem_of
+from trimtuner.jobs.job import Job, limited_problem_of
 from trimtuner.jobs.learning import earlier_of
 from trimtuner.jobs.load import load_job
 from trimtuner.problem.expressions import Value
@@ -53,8 +53,7 @@ class JobStudy:
     @cached_property
     def problem(self) -> Problem:
         """The problem, with what a trial costs at worst."""
-        worst_time = self.job.run.timeout + self.job.engine.settings.ended_within_seconds
-        return replace(problem_of(self.job), trial_limit=worst_time)
+        return limited_problem_of(self.job)
 
     @cached_property
     def description(self) -> Description:
@@ -226,8 +225,7 @@ class JobStudy:
         )
 
     def _seconds_until_stopped(self, config: Mapping[str, Value]) -> float:
-        """Limits are meant of the mean of several runs, which one that takes long does not break by itself."""
-        if not self.job.run.stop_at_limits or self.job.run.repeats > 1:
+        if self.problem.ended_within is None:
             return math.inf
         return self.problem.seconds_until_stopped(self.problem.space.price_per_hour(config))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from trimtuner.arrays import Floats
 from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.jobs.checks import errors_of, warnings_of
 from trimtuner.jobs.differing import differences_from_record, refusal, ways_on
-from trimtuner.jobs.job import Job
+from trimtuner.jobs.job import Job, limited_problem_of
 from trimtuner.keys.faults import one_printable_line
 from trimtuner.keys.kinds import Json, as_json
 from trimtuner.keys.quantities import duration_text
@@ -24,10 +24,11 @@ _LARGEST_COUNT = 2**53  # beyond it, readers of JSON round
 
 @dataclass(frozen=True)
 class WorstCase:
-    """What is reserved for an attempt at a trial: timeout, and the time to end it, at its machines' price, in USD."""
+    """What is reserved for an attempt at a trial, in USD: until it is ended, and the time that takes, at its price."""
 
     cheapest: float
     dearest: float
+    dearest_price: float  # an hour
 
     @classmethod
     def of(cls, job: Job) -> WorstCase | None:
@@ -35,8 +36,9 @@ class WorstCase:
         prices = prices_per_hour(job.space)
         if prices is None:
             return None
-        hours = (job.run.timeout + job.engine.settings.ended_within_seconds) / 3600
-        return cls(float(prices.min()) * hours, float(prices.max()) * hours)
+        problem = limited_problem_of(job)
+        cheapest, dearest = (problem.worst_cost(float(price)) or 0.0 for price in (prices.min(), prices.max()))
+        return cls(cheapest, dearest, float(prices.max()))
 
     def trials_within(self, money: float) -> tuple[int, int]:
         """How many fit for sure, whatever they choose; and how many where all choose the cheapest machines."""
@@ -180,9 +182,14 @@ def _price_text(space: Space) -> str:
 
 
 def _worst_text(job: Job, worst: WorstCase) -> str:
+    problem = limited_problem_of(job)
+    until_timeout = replace(problem, ended_within=None)
+    limits = " and ".join(limit.text for limit in problem.limits_on_full_runs)
+    is_sooner = problem.worst_cost(worst.dearest_price) != until_timeout.worst_cost(worst.dearest_price)
+    sooner = f", or a fifth over {limits}" if is_sooner else ""
     return (
-        f"{worst.cheapest:.4g} to {worst.dearest:.4g} USD a trial: {duration_text(job.run.timeout)}, the timeout, "
-        f"and {job.engine.settings.ended_within_seconds:g} s around it, at its price; reserved while it runs"
+        f"{worst.cheapest:.4g} to {worst.dearest:.4g} USD a trial: {duration_text(job.run.timeout)}, the timeout"
+        f"{sooner}, and {job.engine.settings.ended_within_seconds:g} s around it, at its price; reserved while it runs"
     )
 
 
@@ -193,7 +200,7 @@ def _budget_text(job: Job, worst: WorstCase | None) -> str:
         parts.append(f"{budget.money:g} USD")
         if worst is not None:
             least, most = worst.trials_within(budget.money)
-            parts[-1] += f" (if every trial took until its timeout: {least:,} of the dearest, {most:,} of the cheapest)"
+            parts[-1] += f" (if every trial took as long as it may: {least:,} of the dearest, {most:,} of the cheapest)"
     if budget.seconds is not None:
         cloud = job.space.cloud
         is_hard = cloud is not None and cloud.is_free

@@ -112,6 +112,7 @@ class Problem:
     constraints: tuple[Constraint, ...] = ()
     budget: float | None = None
     trial_limit: float | None = None
+    ended_within: float | None = None  # seconds after it is well over a limit a trial is ended; None: it is not
 
     @classmethod
     def of(
@@ -181,10 +182,13 @@ class Problem:
         return OVERRUN * min(seconds, default=math.inf)
 
     def worst_cost(self, price_per_hour: float | None) -> float | None:
-        """USD of a trial that runs until its limit; nothing where there is no limit or no price."""
+        """USD of a trial that runs until it is ended; nothing where there is no limit or no price."""
         if self.trial_limit is None or price_per_hour is None:
             return None
-        return self.trial_limit * price_per_hour / 3600.0
+        seconds = self.trial_limit
+        if self.ended_within is not None:
+            seconds = min(seconds, self.seconds_until_stopped(price_per_hour) + self.ended_within)
+        return seconds * price_per_hour / 3600.0
 
     def narrowed_to(self, fractions: tuple[float, ...]) -> Problem:
         """The same problem where only these fractions may be tested or recommended."""

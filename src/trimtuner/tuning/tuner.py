@@ -201,10 +201,11 @@ def left_for_next_trial(budget: float, history: History, reserved: float) -> flo
 
 def _worst_case_fits(problem: Problem, pool: Pool, history: History, positions: Positions) -> Booleans:
     """Whether what is left of the budget covers each configuration's worst case, those of pending trials reserved."""
-    prices, limit = pool.prices_per_hour, problem.trial_limit
-    if problem.budget is None or limit is None or prices is None:
+    prices = pool.prices_per_hour
+    if problem.budget is None or problem.trial_limit is None or prices is None:
         return np.ones(len(positions), dtype=bool)
-    worst = prices * limit / 3600.0
+    known, which = np.unique(prices, return_inverse=True)
+    worst = np.array([problem.worst_cost(float(price)) for price in known], dtype=float)[which]
     pending = [pool.position(trial.config) for trial in history.pending]
     left = left_for_next_trial(problem.budget, history, float(worst[pending].sum()))
     return np.asarray(worst[positions] <= left + _ROUNDING * problem.budget)
@@ -216,7 +217,7 @@ def _within_worst_case(candidates: Places, problem: Problem, history: History) -
         return candidates.at(np.nonzero(fits)[0])
     raise SearchOver(
         f"of the budget of {problem.budget:g} USD {history.spent:.4g} are spent, and what is left covers no trial that "
-        "runs until its time-out; raise the budget, shorten the time-out, or take the recommendation"
+        "runs until it is ended; raise the budget, shorten the time-out, or take the recommendation"
     )
 
 
