@@ -148,7 +148,7 @@ def report(found: Sequence[tuple[Search, Columns]], seeds: range) -> list[str]:
         f"does not get there counts as the whole budget of {UNITS:g}. *Recommending*: had the same searches always "
         "recommended the best of what they had tested so far, on any share of the data. *Time known*: the default, "
         "were the time (and so the cost) of every run known beforehand. Nobody can have either; in brackets what they "
-        "would save.",
+        "would save. No run is stopped here for being over a limit.",
         table(["jobs", "searches", "level", "as it is", "recommending", "time known"], rows),
     ]
 

@@ -24,10 +24,10 @@ SECOND = Given(lambda outlook: 1.0 + np.arange(len(outlook.candidates)))
 NEVER = Given(lambda outlook: np.zeros(len(outlook.candidates)))
 
 
-def outlook_after(spent, at_full_data=()):
+def outlook_after(spent, at_full_data=(), on_half=1.0):
     """Every full run takes 100 s; of ``spent`` seconds so many went into runs on full data."""
     space = space_of(COUNT)
-    times = gaussian_of_times(space, np.array([1.0] * COUNT + [FULL_SECONDS] * COUNT))
+    times = gaussian_of_times(space, np.array([on_half] * COUNT + [FULL_SECONDS] * COUNT))
     quantities = {"score": (IDENTITY, gaussian_over(space, 0.0)), "time": (LOG, times)}
     seen = [measurement(0, 0.5, score=1.0, time=1.0)]
     seen += [measurement(number, 1.0, score=1.0, time=seconds) for number, seconds in enumerate(at_full_data)]
@@ -74,3 +74,22 @@ def test_where_every_fraction_is_a_target_all_money_was_spent_on_targets():
     seen = [measurement(number, 0.5, score=1.0, time=150.0) for number in range(2)]
     belief = belief_of(problem_of(space, maximize=None, minimize="time"), quantities, seen, spent=300.0)
     np.testing.assert_array_equal(ShareAtTargets(FIRST, SECOND).score(outlook_of(belief)), 7.0)
+
+
+@pytest.mark.parametrize(("on_half", "expected"), [(19.0, False), (21.0, True), (90.0, True)])
+def test_where_the_smallest_share_costs_more_than_a_fifth_of_a_full_run_all_money_goes_to_full_data(on_half, expected):
+    assert is_insured(outlook_after(spent=1.0, on_half=on_half)) is expected
+    assert is_insured(outlook_after(spent=200.0, at_full_data=(150.0,), on_half=on_half)) is expected
+
+
+def test_how_dear_the_smallest_share_may_be_is_as_told():
+    assert is_insured(outlook_after(spent=1.0, on_half=19.0), dear=0.1)
+    assert not is_insured(outlook_after(spent=1.0, on_half=60.0), dear=0.7)
+
+
+def test_where_there_is_no_share_below_all_of_the_data_none_is_too_dear():
+    space = space_of(COUNT, fractions=(1.0,))
+    times = gaussian_of_times(space, np.array([FULL_SECONDS] * COUNT))
+    quantities = {"score": (IDENTITY, gaussian_over(space, 0.0)), "time": (LOG, times)}
+    belief = belief_of(problem_of(space), quantities, [measurement(0, 1.0, score=1.0, time=100.0)], spent=100.0)
+    assert not is_insured(outlook_of(belief))

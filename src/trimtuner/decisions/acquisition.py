@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from trimtuner.arrays import Floats
+from trimtuner.decisions.belief import Belief, Places
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.models.posterior import Prediction
 from trimtuner.problem.problem import COST
@@ -160,13 +161,15 @@ class ShareAtTargets(Acquisition):
     """One score; and after the price of ``free_runs`` full runs, EI_c at targets for ``share`` of the money.
 
     The first may be as clever as it likes about small fractions. Should they say nothing about full data on this job,
-    the search costs about the free runs and 1 / ``share`` of what EI_c on all of the data would have needed.
+    the search costs about the free runs and 1 / ``share`` of what EI_c on all of the data would have needed. Where
+    even the smallest fraction costs more than ``dear`` of a full run, there is too little to save: EI_c alone.
     """
 
     first: Acquisition
     second: Acquisition = field(default_factory=lambda: AtTargets(ConstrainedImprovement()))
     free_runs: float = 1.0  # of the mean predicted price at the targets
     share: float = 0.5
+    dear: float = 0.2  # of that price too
 
     def score(self, outlook: Outlook) -> Floats:
         """The second where it is its turn and it sees a gain."""
@@ -177,8 +180,16 @@ class ShareAtTargets(Acquisition):
         # A machine that would be taken away over and over has no price that means anything.
         belief = outlook.belief.undisturbed
         mean_price = float(belief.expected(belief.effort_metric, belief.targets).mean())
-        beyond = belief.spent - self.free_runs * mean_price
-        return belief.spent_at_targets < self.share * beyond
+        if self._is_small_dear(belief, mean_price):
+            return True
+        return belief.spent_at_targets < self.share * (belief.spent - self.free_runs * mean_price)
+
+    def _is_small_dear(self, belief: Belief, mean_price: float) -> bool:
+        smallest = belief.problem.space.fractions[0]
+        if smallest in belief.problem.target_fractions:
+            return False
+        small = belief.expected(belief.effort_metric, Places.product(belief.pool, (smallest,)))
+        return float(small.mean()) > self.dear * mean_price
 
 
 def expected_improvement(mean: Floats, variance: Floats, best: float) -> Floats:
