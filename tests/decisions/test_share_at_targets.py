@@ -76,8 +76,8 @@ def test_where_every_fraction_is_a_target_all_money_was_spent_on_targets():
     np.testing.assert_array_equal(ShareAtTargets(FIRST, SECOND).score(outlook_of(belief)), 7.0)
 
 
-@pytest.mark.parametrize(("on_half", "expected"), [(19.0, False), (21.0, True), (90.0, True)])
-def test_where_the_smallest_share_costs_more_than_a_fifth_of_a_full_run_all_money_goes_to_full_data(on_half, expected):
+@pytest.mark.parametrize(("on_half", "expected"), [(33.0, False), (34.0, True), (90.0, True)])
+def test_where_the_smallest_share_costs_more_than_a_third_of_a_full_run_all_money_goes_to_full_data(on_half, expected):
     assert is_insured(outlook_after(spent=1.0, on_half=on_half)) is expected
     assert is_insured(outlook_after(spent=200.0, at_full_data=(150.0,), on_half=on_half)) is expected
 

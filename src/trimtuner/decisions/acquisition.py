@@ -169,7 +169,7 @@ class ShareAtTargets(Acquisition):
     second: Acquisition = field(default_factory=lambda: AtTargets(ConstrainedImprovement()))
     free_runs: float = 1.0  # of the mean predicted price at the targets
     share: float = 0.5
-    dear: float = 0.2  # of that price too
+    dear: float = 1 / 3  # of that price too
 
     def score(self, outlook: Outlook) -> Floats:
         """The second where it is its turn and it sees a gain."""
