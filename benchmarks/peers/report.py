@@ -46,7 +46,9 @@ def write_families(finished: Sequence[Finished], folder: Path) -> Path:
         "# Against the best tool on each job",
         f"Written by `python -m benchmarks.peers --families` ({_count(finished)}). Money in units of the mean price "
         "of a full-data run, to 95 or 99 % of the best feasible accuracy for good, by the rules of [the "
-        "comparison](peers.md). Left out, since a search of theirs takes longer than those of all others together: "
+        "comparison](peers.md). A run that is a fifth over a limit is stopped: ours is told nothing but that; the "
+        "others pay no more either, and are told all that it came to, though none of them stops runs by itself. Left "
+        "out, since a search of theirs takes longer than those of all others together: "
         f"{left_out}.",
         *each_tool(plain),
         *ratios(plain),

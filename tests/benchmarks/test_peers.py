@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -264,10 +263,11 @@ def test_who_is_chosen_elsewhere_was_best_with_the_other_seeds():
 
 
 def test_no_peer_pays_more_than_a_stopped_run_costs_and_each_is_told_what_it_came_to(job):
-    outcome = job.measure((0, 1.0))
-    dear = replace(outcome, cost=1e9)
-    assert job.charge(dear) < 1e9
-    assert job.charge(replace(outcome, cost=1e-12)) == 1e-12
+    """2 USD where 1.5 are allowed: 1.8 are paid."""
+    dear = next(one for number in range(4) if (one := job.measure((number, 1.0))).cost == 2.0)
+    assert (dear.accuracy, dear.metrics["cost"]) == (0.9, 2.0)
+    assert job.charge(dear) == pytest.approx(1.8)
+    assert job.charge(job.measure((dear.position, 0.1))) == pytest.approx(0.2)
 
 
 def _settling(peer, *money):

@@ -206,8 +206,8 @@ class Lesson:
     way: Way
     seed: int
     earlier: tuple[Inheritance, ...]
-    repeated: tuple[Measurement, ...] = ()  # those that are the mean of several runs
-    stopped: Stopped | None = None
+    repeated: tuple[Measurement, ...]  # those that are the mean of several runs
+    stopped: Stopped
 
     @one_thread
     def fit(self, name: str) -> Quantity:
@@ -228,7 +228,7 @@ class Lesson:
             else heir.fit_on(said, rows, targets, transform.scale, generator, noise)
         )
         weights = tuple(0.0 if one is None else weight_of(posterior, one) for one in inherited)
-        if self.stopped is not None and len(self.stopped.places) and name in (TIME, BILLED_TIME):
+        if len(self.stopped.places) and name in (TIME, BILLED_TIME):
             posterior = self.stopped.heard_by(posterior, growth)
         if len(self.pending):
             posterior = posterior.condition(self.pending.rows, posterior.predict(self.pending.rows).mean)

@@ -184,9 +184,8 @@ def _price_text(space: Space) -> str:
 def _worst_text(job: Job, worst: WorstCase) -> str:
     problem = limited_problem_of(job)
     until_timeout = replace(problem, ended_within=None)
-    limits = " and ".join(limit.text for limit in problem.limits_on_full_runs)
     is_sooner = problem.worst_cost(worst.dearest_price) != until_timeout.worst_cost(worst.dearest_price)
-    sooner = f", or a fifth over {limits}" if is_sooner else ""
+    sooner = f", or a fifth over {problem.limits_in_words()}" if is_sooner else ""
     return (
         f"{worst.cheapest:.4g} to {worst.dearest:.4g} USD a trial: {duration_text(job.run.timeout)}, the timeout"
         f"{sooner}, and {job.engine.settings.ended_within_seconds:g} s around it, at its price; reserved while it runs"

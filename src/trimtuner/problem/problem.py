@@ -181,6 +181,10 @@ class Problem:
             seconds += [limit.limit * 3600.0 / price_per_hour for limit in limits if limit.metric == COST]
         return OVERRUN * min(seconds, default=math.inf)
 
+    def limits_in_words(self) -> str:
+        """Those on the cost and time of a run on all of the data, as the user wrote them."""
+        return " and ".join(limit.text for limit in self.limits_on_full_runs)
+
     def worst_cost(self, price_per_hour: float | None) -> float | None:
         """USD of a trial that runs until it is ended; nothing where there is no limit or no price."""
         if self.trial_limit is None or price_per_hour is None:

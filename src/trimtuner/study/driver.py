@@ -176,7 +176,7 @@ class Driver:
                 "see how their logs end, mend it, and run again"
             )
         if self._over_limit >= _TRIALS_TO_BLAME_IT and not self.study.history.measurements:
-            limits = " and ".join(limit.text for limit in self.study.problem.limits_on_full_runs)
+            limits = self.study.problem.limits_in_words()
             raise SearchOver(
                 f"{self._over_limit} trials were stopped for being over {limits}, and none was measured: hardly "
                 "anything seems to keep that; set a higher limit in a new study, or have trials run to their end (run: "

@@ -45,8 +45,7 @@ def judge(problem: Problem, trial: Trial, state: AttemptState, end: End) -> Verd
         return _measured(problem, trial, state, end)
     if end.kind is not None:
         if _is_over_limit(problem, trial, end):
-            broken = " and ".join(limit.text for limit in problem.limits_on_full_runs)
-            detail = f"stopped after {end.seconds:.3g} s, being over {broken}"
+            detail = f"stopped after {end.seconds:.3g} s, being over {problem.limits_in_words()}"
             return _failure(problem, trial, OVER_LIMIT, end, detail, snapshots)
         kind = PREEMPTED if end.kind in (LOST, STOPPED) else end.kind
         return _failure(problem, trial, kind, end, end.detail, snapshots)
