@@ -493,6 +493,16 @@ def test_half_of_the_trials_are_expected_to_keep_the_limit():
     assert full_run_after(timed(30.0, 60.0, 120.0), ["time <= 120s"]) == pytest.approx(120.0)
 
 
+@pytest.mark.parametrize(("stopped", "growth"), [(0, 0.5), (1, 0.625), (2, 0.75), (3, np.inf), (9, np.inf)])
+def test_runs_that_were_stopped_over_a_limit_are_not_of_the_half_that_keeps_it(stopped, growth):
+    """30, 60 and 120 s on a sixteenth keep 240 s if time grows like share^0.75, ^0.5 and ^0.25; others by no growth."""
+    space = space_of(4, None, fractions=(0.0625, 0.25, 1.0))
+    places = Places(space.pool(), np.arange(3), np.full(3, 0.0625))
+    problem = problem_of(space, "time <= 240s", maximize="accuracy")
+    seconds = np.array([30.0, 60.0, 120.0])
+    assert learning.growth_to_keep_limits(problem, "time", places, seconds, stopped) == pytest.approx(growth)
+
+
 def test_a_limit_on_cost_is_read_at_the_price_of_each_configuration():
     """At 36 USD an hour 1.2 USD are 120 s; the configuration at 3.6 USD an hour has ten times as long."""
     space_prices = [36.0, 3.6, 3.6, 3.6]

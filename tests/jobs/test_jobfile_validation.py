@@ -102,6 +102,20 @@ def test_the_text_has_the_same_numbers_for_a_person(tmp_path):
     assert text.startswith("priced: ready to run\n")
 
 
+@pytest.mark.parametrize(
+    ("method", "tested", "said"),
+    [
+        ("trimtuner", [0.05, 1.0], "; tests at fractions 0.05, 1 only"),
+        ("eic", [1.0], "; tests at fractions 1 only"),
+        ("hyperband", [0.01, 0.05, 1.0], " at a time\n"),
+    ],
+)
+def test_which_of_the_shares_the_method_tests_on_is_said(tmp_path, method, tested, said):
+    job = job_of(tmp_path, ("[1/10, 1]", "[1/100, 1/20, 1]"), ("method: trimtuner", f"method: {method}"))
+    assert validation(job, {})["search"]["tested_fractions"] == tested
+    assert said in validate_text(job, {})
+
+
 def test_a_budget_that_fits_nothing_is_an_error(tmp_path):
     job = job_of(tmp_path, ("money: 10 USD", "money: 0.4 USD"), TO_THE_TIMEOUT)
     (error,) = validation(job, {})["errors"]

@@ -18,6 +18,7 @@ from trimtuner.problem.history import Measurement
 from trimtuner.problem.parameters import Choice
 from trimtuner.problem.problem import Problem
 from trimtuner.problem.space import Space
+from trimtuner.study.study import Study
 from trimtuner.tuning.recipe import Recipe, WhereTested
 from trimtuner.tuning.recipes import (
     METHODS,
@@ -39,6 +40,7 @@ REPLACEMENTS = {
     "quality_growth": 0.7,
     "time_growth": 0.3,
     "tests": WhereTested.BELOW_FULL,
+    "small": 0.2,
     "confidence": 0.5,
     "stop": AfterTrials(7),
     "needs": (several_fractions,),
@@ -222,3 +224,36 @@ def test_any_surrogate_with_the_skill_may_learn_from_earlier_studies():
     TRIMTUNER.but(surrogate=LearnsFromOthers()).require_learning()
     with pytest.raises(InputError, match="learn_from"):
         TRIMTUNER.but(surrogate=BaggedTrees(7)).require_learning()
+
+
+@pytest.mark.parametrize(
+    ("offered", "tested"),
+    [
+        ((1 / 52, 3 / 52, 0.25, 1.0), (3 / 52, 0.25, 1.0)),
+        ((0.01, 0.02, 0.04, 0.08, 1.0), (0.08, 1.0)),
+        ((1 / 60, 0.1, 1.0), (1 / 60, 0.1, 1.0)),
+        ((1 / 16, 1 / 8, 1.0), (1 / 16, 1 / 8, 1.0)),
+        ((0.01, 1.0), (0.01, 1.0)),
+        ((1.0,), (1.0,)),
+    ],
+)
+def test_of_shares_up_to_a_twelfth_the_default_tests_the_largest_only(offered, tested):
+    space = Space({"x": Choice(list(range(8)))}, fractions=offered)
+    study = Study(space, maximize="accuracy", seed=3)
+    assert TRIMTUNER.tested_fractions(study.problem) == tested
+    assert study.ask().fraction == tested[0]
+    assert TRIMTUNER.but(small=0.0).tested_fractions(study.problem) == offered
+
+
+def test_where_any_share_may_be_the_answer_all_are_tested():
+    space = Space({"x": Choice(list(range(8)))}, fractions=(0.01, 0.05, 1.0))
+    study = Study(space, minimize="time", constraints=["accuracy >= 0.9"])
+    assert TRIMTUNER.tested_fractions(study.problem) == (0.01, 0.05, 1.0)
+
+
+def test_what_was_measured_on_a_share_that_is_not_tested_is_learnt_from():
+    space = Space({"x": Choice(list(range(8)))}, fractions=(0.01, 0.05, 1.0))
+    study = Study(space, maximize="accuracy", seed=3)
+    study.enqueue({"x": 5}, fraction=0.01)
+    study.tell(study.ask(), accuracy=0.9, time=1.0)
+    assert study.recommend().config == {"x": 5}

@@ -180,12 +180,11 @@ class ShareAtTargets(Acquisition):
         # A machine that would be taken away over and over has no price that means anything.
         belief = outlook.belief.undisturbed
         mean_price = float(belief.expected(belief.effort_metric, belief.targets).mean())
-        if self._is_small_dear(belief, mean_price):
+        if self._is_small_dear(belief, float(outlook.candidates.fractions.min()), mean_price):
             return True
         return belief.spent_at_targets < self.share * (belief.spent - self.free_runs * mean_price)
 
-    def _is_small_dear(self, belief: Belief, mean_price: float) -> bool:
-        smallest = belief.problem.space.fractions[0]
+    def _is_small_dear(self, belief: Belief, smallest: float, mean_price: float) -> bool:
         if smallest in belief.problem.target_fractions:
             return False
         small = belief.expected(belief.effort_metric, Places.product(belief.pool, (smallest,)))

@@ -238,14 +238,16 @@ class Lesson:
         """The usual growth, or less where limits say so; an earlier study knows better than they how time grows."""
         usual = self.way.usual_growth(self.problem, name, transform)
         if name in _OF_TIME and isinstance(self.way.time_growth, WithinLimits) and not self.earlier:
-            return min(usual, growth_to_keep_limits(self.problem, name, self.places, self.values[name]))
+            values, stopped = self.values[name], len(self.stopped.places)
+            return min(usual, growth_to_keep_limits(self.problem, name, self.places, values, stopped))
         return usual
 
 
-def growth_to_keep_limits(problem: Problem, quantity: str, places: Places, values: Floats) -> float:
+def growth_to_keep_limits(problem: Problem, quantity: str, places: Places, values: Floats, stopped: int = 0) -> float:
     """The growth with the data by which half of the trials would just keep every limit on a full run; never below 0.
 
-    Infinite where there is no such limit, or no trial on less than all of the data.
+    ``stopped`` trials more were seen to break one, however slowly time grows. Infinite where there is no such limit, no
+    trial on less than all of the data, or as many that were stopped.
     """
     known = [
         limit
@@ -256,7 +258,8 @@ def growth_to_keep_limits(problem: Problem, quantity: str, places: Places, value
     if not known or not is_below.any():
         return np.inf
     room = np.log(np.min(known, axis=0)) - np.log(values)
-    return max(0.0, float(np.median(room[is_below] / -np.log(places.fractions[is_below]))))
+    growths = room[is_below] / -np.log(places.fractions[is_below])
+    return max(0.0, float(np.median(np.append(growths, np.full(stopped, np.inf)))))
 
 
 def _limit_on(constraint: Constraint, quantity: str, places: Places) -> Floats | None:

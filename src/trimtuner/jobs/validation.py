@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from trimtuner.arrays import Floats
 from trimtuner.errors import InputError, TrimTunerError
 from trimtuner.jobs.checks import errors_of, warnings_of
 from trimtuner.jobs.differing import differences_from_record, refusal, ways_on
-from trimtuner.jobs.job import Job, limited_problem_of
+from trimtuner.jobs.job import Job, limited_problem_of, problem_of
 from trimtuner.keys.faults import one_printable_line
 from trimtuner.keys.kinds import Json, as_json
 from trimtuner.keys.quantities import duration_text
@@ -104,7 +104,12 @@ def validation(job: Job, environment: Mapping[str, str] | None = None) -> dict[s
         "worst_case": None if worst is None else {"cheapest_usd": worst.cheapest, "dearest_usd": worst.dearest},
         "timeout_seconds": job.run.timeout,
         "budget": _budget(job, worst),
-        "search": {"method": job.search.method, "options": as_json(job.search.options), "seed": job.search.seed},
+        "search": {
+            "method": job.search.method,
+            "options": as_json(job.search.options),
+            "seed": job.search.seed,
+            "tested_fractions": [*_tested(job)],
+        },
         "engine": {"type": job.engine.type, "parallel": job.engine.parallel},
         "command": [*job.run.command],
         "working_directory": str(job.run.working_directory),
@@ -120,7 +125,7 @@ def validate_text(job: Job, environment: Mapping[str, str] | None = None) -> str
         "price": _price_text(job.space),
         "at worst": "unknown without prices" if worst is None else _worst_text(job, worst),
         "budget": _budget_text(job, worst),
-        "search": f"{job.search.method}, seed {job.search.seed}; {job.engine.type}, {job.engine.parallel} at a time",
+        "search": _search_text(job),
         "command": f"{' '.join(job.run.command)!r} in {job.run.working_directory}",
         "record": str(job.storage),
     }
@@ -164,9 +169,26 @@ def _budget(job: Job, worst: WorstCase | None) -> dict[str, Json]:
     }
 
 
+def _tested(job: Job) -> tuple[float, ...]:
+    """The shares of the data that the method would test on, of those that the job offers."""
+    problem = problem_of(job)
+    recipe = job.search.recipe.suited_to(problem)
+    return recipe.tested_fractions(recipe.narrow(problem))
+
+
+def _search_text(job: Job) -> str:
+    told = f"{job.search.method}, seed {job.search.seed}; {job.engine.type}, {job.engine.parallel} at a time"
+    tested = _tested(job)
+    return told if tested == job.space.fractions else f"{told}; tests at fractions {_listed(tested)} only"
+
+
+def _listed(fractions: Iterable[float]) -> str:
+    return ", ".join(f"{fraction:.4g}" for fraction in fractions)
+
+
 def _space_text(space: Space) -> str:
     count = configuration_count(space)
-    shares = ", ".join(f"{fraction:.4g}" for fraction in space.fractions)
+    shares = _listed(space.fractions)
     passed = ", smaller ones passed on the way" if space.snapshots else ""
     if count is None:
         return f"more configurations than can be listed, at fractions {shares}{passed}"

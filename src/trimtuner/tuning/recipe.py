@@ -44,6 +44,7 @@ class _Parts(TypedDict, total=False):
     acquisition: Acquisition | None
     filter: Filter
     tests: WhereTested
+    small: float
     takes_snapshots: bool
     time_surrogate: Surrogate | None
     quality_growth: float
@@ -68,6 +69,7 @@ class Recipe:
     acquisition: Acquisition | None = None  # what a trial is worth; None: the design goes on for ever
     filter: Filter = field(default_factory=KeepAll)  # which candidates are scored
     tests: WhereTested = WhereTested.ANYWHERE
+    small: float = 0.0  # of the fractions up to this one, only the largest is tested
     takes_snapshots: bool = False  # also after the design, where the space offers them
     time_surrogate: Surrogate | None = None  # what is learnt of time and cost, where that is by another model
     quality_growth: float = 0.0  # that accuracy is expected to have with the data before any evidence; see Way
@@ -146,17 +148,23 @@ class Recipe:
         Two methods that differ in a constant have different descriptions. Earlier studies are not part of it: they are
         data, which a record keeps. A function is known by its name alone; what it does is not looked at.
         """
-        parts = [part.name for part in fields(self) if part.name not in ("earlier", "least_on_full_data")]
+        later = ("small", "least_on_full_data")  # left out where unused, as in records of before there were such parts
+        parts = [part.name for part in fields(self) if part.name not in ("earlier", *later)]
         told = {name: _plain(getattr(self, name), name) for name in parts}
-        if self.least_on_full_data is not None:  # else left out, as in records of before there was such a part
+        if self.small:
+            told["small"] = _plain(self.small, "small")
+        if self.least_on_full_data is not None:
             told["least_on_full_data"] = self.least_on_full_data.described()
         return told
 
     def tested_fractions(self, problem: Problem) -> tuple[float, ...]:
         """The fractions, of a problem narrowed already, that may be asked."""
+        fractions = problem.space.fractions
         if self.tests is WhereTested.BELOW_FULL:
-            return tuple(fraction for fraction in problem.space.fractions if fraction < 1.0)
-        return problem.space.fractions
+            fractions = tuple(fraction for fraction in fractions if fraction < 1.0)
+        if problem.target_fractions != (1.0,):  # each of them may be the answer
+            return fractions
+        return fractions[max(0, sum(fraction <= self.small for fraction in fractions) - 1) :]
 
 
 def _plain(value: object, where: str) -> object:

@@ -38,7 +38,7 @@ def ask(problem: Problem, recipe: Recipe, history: History, seed: int, belief: B
     if wanted := _wanted_by_user(problem, recipe, history):
         return wanted  # whatever the stop rule says: a user asked for it
     pool = pool_for(problem, history, seed) if belief is None else belief.pool
-    step = _advised_step(recipe, problem, pool, history) or recipe.design.next_step(problem, pool, history, seed)
+    step = _advised_step(recipe, problem, pool, history) or _designed_step(recipe, problem, pool, history, seed)
     if step is not None and _worst_case_fits(problem, pool, history, np.array([step.position])).all():
         _stop_if_enough(recipe, history, None)
         return _trial(pool, history, step, "design")
@@ -118,6 +118,11 @@ def _advised_step(recipe: Recipe, problem: Problem, pool: Pool, history: History
         return None
     target = MostExpected().choose(expected)
     return Step(int(expected.targets.positions[target]), recipe.tested_fractions(problem)[0])
+
+
+def _designed_step(recipe: Recipe, problem: Problem, pool: Pool, history: History, seed: int) -> Step | None:
+    """What is tested before there is a model, on what the method tests."""
+    return recipe.design.next_step(problem.narrowed_to(recipe.tested_fractions(problem)), pool, history, seed)
 
 
 def _as_seen(problem: Problem, recipe: Recipe, history: History) -> tuple[Problem, History]:
