@@ -500,6 +500,8 @@ def test_a_limit_that_nothing_keeps_ends_the_run_before_it_has_cost_much_and_tri
     assert "over: 5 trials were stopped for being over time <= 0.5s, and none was measured" in first.stdout
     outcomes = look_at(path).history.outcomes
     assert [one.is_over_limit for one in outcomes] == [True] * 5
+    assert "trials: 0 succeeded, 5 stopped over a limit, 0 failed" in trimtuner("status", path).stdout
+    assert "there is no failure to forget" in trimtuner("forget", path, "--failed").stdout
     path.write_text(path.read_text().replace("run:", "run:\n  stop_at_limits: false"))
     trimtuner("run", path)
     assert [one.failed for one in look_at(path).history.outcomes[5:]] == [None] * 7

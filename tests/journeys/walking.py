@@ -294,9 +294,10 @@ def _report_in_words(folder: Path, path: Path) -> None:
 def _add_up(path: Path, journey: Journey, status: dict, trials: list) -> None:
     """Counts and money are the same wherever they are told, and every cent is in the ledger."""
     look = JobStudy.at(path).state()
-    kinds = {"ok": "succeeded", "forgotten": "forgotten"}
+    kinds = {"ok": "succeeded", "over": "over_limit", "forgotten": "forgotten"}
     states = Counter(kinds.get(row["state"].split()[0], "failed") for row in trials)
-    assert status["trials"] == {name: states[name] for name in ("succeeded", "failed", "forgotten")} | {"running": 0}
+    told = ("succeeded", "over_limit", "failed", "forgotten")
+    assert status["trials"] == {name: states[name] for name in told} | {"running": 0}
     charges = sum(entry.nanos for entry in look.record.ledger() if entry.kind == "charge")
     assert round(status["spent_usd"] * 1e9) == charges == sum(round(row["cost"] * 1e9) for row in trials)
     assert status["reserved_usd"] == 0.0

@@ -80,6 +80,14 @@ def test_a_run_that_was_ended_well_over_a_limit_counts_as_over_it_and_any_other_
     assert (verdict.outcome.cost, verdict.outcome.time) == (seconds, seconds)
 
 
+def test_the_limits_that_a_stopped_run_broke_are_named_and_no_others():
+    end = End(TIMEOUT, "", 12.1)  # at a dollar a second
+    one = judge(limited("cost <= 20 USD", "time <= 10s"), trial(), AttemptState((), (), None), end)
+    both = judge(limited("cost <= 5 USD", "time <= 10s"), trial(), AttemptState((), (), None), end)
+    assert one.detail == "stopped after 12.1 s, being over time <= 10s"
+    assert both.detail == "stopped after 12.1 s, being over cost <= 5 USD and time <= 10s"
+
+
 def test_what_a_stopped_run_measured_on_its_way_is_measured():
     state = AttemptState((Report({"accuracy": 0.4, "fraction": 0.5}, 4.0),), (), None)
     outcome = judge(limited("time <= 5s"), trial(), state, End(TIMEOUT, "", 6.5)).outcome

@@ -17,6 +17,7 @@ from trimtuner.jobs.job import Job, limited_problem_of, problem_of
 from trimtuner.keys.faults import one_printable_line
 from trimtuner.keys.kinds import Json, as_json
 from trimtuner.keys.quantities import duration_text
+from trimtuner.problem.problem import limits_in_words
 from trimtuner.problem.space import Space
 
 _LARGEST_COUNT = 2**53  # beyond it, readers of JSON round
@@ -207,7 +208,7 @@ def _worst_text(job: Job, worst: WorstCase) -> str:
     problem = limited_problem_of(job)
     until_timeout = replace(problem, ended_within=None)
     is_sooner = problem.worst_cost(worst.dearest_price) != until_timeout.worst_cost(worst.dearest_price)
-    sooner = f", or a fifth over {problem.limits_in_words()}" if is_sooner else ""
+    sooner = f", or a fifth over {limits_in_words(problem.limits_on_full_runs)}" if is_sooner else ""
     return (
         f"{worst.cheapest:.4g} to {worst.dearest:.4g} USD a trial: {duration_text(job.run.timeout)}, the timeout"
         f"{sooner}, and {job.engine.settings.ended_within_seconds:g} s around it, at its price; reserved while it runs"

@@ -181,9 +181,10 @@ class Problem:
             seconds += [limit.limit * 3600.0 / price_per_hour for limit in limits if limit.metric == COST]
         return OVERRUN * min(seconds, default=math.inf)
 
-    def limits_in_words(self) -> str:
-        """Those on the cost and time of a run on all of the data, as the user wrote them."""
-        return " and ".join(limit.text for limit in self.limits_on_full_runs)
+    def limits_broken_after(self, seconds: float, price_per_hour: float | None) -> tuple[Constraint, ...]:
+        """Those on the cost and time of a run on all of the data that a run of so many seconds breaks."""
+        taken = {TIME: seconds, COST: seconds * (price_per_hour or 0.0) / 3600.0}
+        return tuple(limit for limit in self.limits_on_full_runs if not limit.is_met(taken[limit.metric]))
 
     def worst_cost(self, price_per_hour: float | None) -> float | None:
         """USD of a trial that runs until it is ended; nothing where there is no limit or no price."""
@@ -281,3 +282,8 @@ def _metric_name(name: str | None) -> str:
     if not isinstance(name, str) or not name.isidentifier():
         raise InputError(f"{name!r} is no name for a metric; use letters, digits and underscores, such as 'accuracy'")
     return name
+
+
+def limits_in_words(limits: Iterable[Constraint]) -> str:
+    """As the user wrote them."""
+    return " and ".join(limit.text for limit in limits)

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from trimtuner.engines.protocol import EXIT, LOST, AttemptState, End, Engine, EngineTrouble, Launch
 from trimtuner.errors import InputError, SearchOver
 from trimtuner.problem.history import PREEMPTED, Measurement, Trial
+from trimtuner.problem.problem import limits_in_words
 from trimtuner.records import Event, NotOpen, OpenTrial, OverBudget, OverTime, Record, RecordGone
 from trimtuner.records.codec import decode_measurements, encode_measurements
 from trimtuner.records.facts import NOTED, OVER, REPEATED, RETRIED
@@ -176,7 +177,7 @@ class Driver:
                 "see how their logs end, mend it, and run again"
             )
         if self._over_limit >= _TRIALS_TO_BLAME_IT and not self.study.history.measurements:
-            limits = self.study.problem.limits_in_words()
+            limits = limits_in_words(self.study.problem.limits_on_full_runs)
             raise SearchOver(
                 f"{self._over_limit} trials were stopped for being over {limits}, and none was measured: hardly "
                 "anything seems to keep that; set a higher limit in a new study, or have trials run to their end (run: "

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from trimtuner.engines.protocol import LOST, STOPPED, TIMEOUT, AttemptState, End
 from trimtuner.errors import InputError
 from trimtuner.problem.history import OVER_LIMIT, PREEMPTED, Outcome, Trial
-from trimtuner.problem.problem import COST, TIME, Problem
+from trimtuner.problem.problem import COST, TIME, Problem, limits_in_words
 from trimtuner.problem.reports import outcome_of_failure, outcome_of_success
 
 SILENT = "silent"  # it ended well and said nothing
@@ -45,7 +45,8 @@ def judge(problem: Problem, trial: Trial, state: AttemptState, end: End) -> Verd
         return _measured(problem, trial, state, end)
     if end.kind is not None:
         if _is_over_limit(problem, trial, end):
-            detail = f"stopped after {end.seconds:.3g} s, being over {problem.limits_in_words()}"
+            broken = problem.limits_broken_after(end.seconds, problem.space.price_per_hour(trial.config))
+            detail = f"stopped after {end.seconds:.3g} s, being over {limits_in_words(broken)}"
             return _failure(problem, trial, OVER_LIMIT, end, detail, snapshots)
         kind = PREEMPTED if end.kind in (LOST, STOPPED) else end.kind
         return _failure(problem, trial, kind, end, end.detail, snapshots)

@@ -56,9 +56,15 @@ def _counts(state: StudyState) -> dict[str, int]:
     """Trials by what became of them."""
     ended = state.history.outcomes
     forgotten = sum(one.is_forgotten for one in ended)
-    failed = sum(one.failed is not None for one in ended) - forgotten
-    succeeded = len(ended) - failed - forgotten
-    return {"succeeded": succeeded, "failed": failed, "running": len(state.history.pending), "forgotten": forgotten}
+    over = sum(one.is_over_limit for one in ended)
+    failed = sum(one.failed is not None for one in ended) - forgotten - over
+    return {
+        "succeeded": len(ended) - failed - forgotten - over,
+        "over_limit": over,
+        "failed": failed,
+        "running": len(state.history.pending),
+        "forgotten": forgotten,
+    }
 
 
 def _running(state: StudyState, trial: Trial) -> dict[str, object]:
@@ -108,7 +114,8 @@ def status_text(state: StudyState) -> str:
     lines = [f"{state.name}  ({state.place})"]
     lines += _shown(lambda: money_lines(spend(state), signs()))
     forgotten = f", {counts['forgotten']} forgotten" if counts["forgotten"] else ""
-    told = f"trials: {counts['succeeded']} succeeded, {counts['failed']} failed{forgotten}"
+    over = f"{counts['over_limit']} stopped over a limit, " if counts["over_limit"] else ""
+    told = f"trials: {counts['succeeded']} succeeded, {over}{counts['failed']} failed{forgotten}"
     lines.append(f"{told}, {_open_words(counts['running'], state)}")
     if state.attempts:
         lines += _shown(lambda: timeline_lines(timeline(state), signs()))

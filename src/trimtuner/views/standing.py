@@ -63,7 +63,7 @@ def standing_of(subject: StudyState) -> Standing:
         money=subject.money,
         counts_money=subject.counts_money,
         ended=len(outcomes),
-        failed=sum(one.is_fault for one in outcomes),
+        failed=sum(one.is_fault and not one.is_over_limit for one in outcomes),
         running=len(subject.history.pending),
         last_sign=max(times, default=None),
         curve=curve,

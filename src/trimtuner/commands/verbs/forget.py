@@ -16,7 +16,7 @@ def forget(
     trials: Annotated[
         list[int] | None, typer.Argument(help="Numbers of failed trials.", metavar="TRIAL...", show_default=False)
     ] = None,
-    failed: Annotated[bool, typer.Option("--failed", help="All that failed.")] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="All that failed; not those stopped over a limit.")] = False,
 ) -> None:
     """Take failures back, as when the script was wrong: they stay charged, and count for nothing else.
 
@@ -30,7 +30,8 @@ def forget(
         raise InputError(f"say what to forget: numbers of failed trials, or --failed; see: trimtuner trials {job}")
     of = JobStudy.at(job)
     outcomes = of.record.history().outcomes  # of a study that there is: nothing is made to forget in it
-    known = [one.trial.number for one in outcomes if one.failed is not None and not one.is_forgotten]
+    failures = [one for one in outcomes if one.failed is not None and not one.is_forgotten]
+    known = [one.trial.number for one in failures if not one.is_over_limit]  # those would only be stopped once more
     numbers = list(dict.fromkeys(trials or known))
     _, memory = of.open_to_run()
     memory.forget(numbers)
