@@ -65,7 +65,7 @@ def main() -> None:
     for row, tool in enumerate(TOOLS):
         middle = statistics.geometric_mean(money[tool].values())
         axis.plot([middle] * 2, [row - 0.36, row + 0.36], color="black", linewidth=2.2)
-        axis.annotate(f"{middle:.2g}", (middle, row - 0.36), ha="center", va="bottom", fontsize=9)
+        axis.annotate(f"{middle:.1f}", (middle, row - 0.36), ha="center", va="bottom", fontsize=9)
     axis.axvline(1.0, color="#333333", linewidth=1.2, linestyle="--")
     axis.set_yticks(range(len(TOOLS)), list(TOOLS.values()))
     axis.get_yticklabels()[0].set_fontweight("bold")
