@@ -493,13 +493,23 @@ def test_half_of_the_trials_are_expected_to_keep_the_limit():
     assert full_run_after(timed(30.0, 60.0, 120.0), ["time <= 120s"]) == pytest.approx(120.0)
 
 
-@pytest.mark.parametrize(("stopped", "growth"), [(0, 0.5), (1, 0.625), (2, 0.75), (3, np.inf), (9, np.inf)])
-def test_runs_that_were_stopped_over_a_limit_are_not_of_the_half_that_keeps_it(stopped, growth):
-    """30, 60 and 120 s on a sixteenth keep 240 s if time grows like share^0.75, ^0.5 and ^0.25; others by no growth."""
-    space = space_of(4, None, fractions=(0.0625, 0.25, 1.0))
-    places = Places(space.pool(), np.arange(3), np.full(3, 0.0625))
+@pytest.mark.parametrize(
+    ("stopped", "full_runs", "growth"),
+    [
+        (3, [], 0.5),
+        (4, [], np.inf),
+        (4, [200.0], 0.5),  # a full run that keeps the limit
+        (5, [200.0], np.inf),
+        (4, [250.0], np.inf),  # over the limit, though not by so much that it was stopped
+    ],
+)
+def test_limits_say_nothing_of_growth_once_most_runs_were_stopped_for_breaking_one(stopped, full_runs, growth):
+    """30, 60 and 120 s on a sixteenth keep 240 s if time grows like share^0.75, ^0.5 and ^0.25."""
+    space = space_of(8, None, fractions=(0.0625, 0.25, 1.0))
+    seconds = np.array([30.0, 60.0, 120.0, *full_runs])
+    shares = np.where(np.arange(len(seconds)) < 3, 0.0625, 1.0)
+    places = Places(space.pool(), np.arange(len(seconds)), shares)
     problem = problem_of(space, "time <= 240s", maximize="accuracy")
-    seconds = np.array([30.0, 60.0, 120.0])
     assert learning.growth_to_keep_limits(problem, "time", places, seconds, stopped) == pytest.approx(growth)
 
 

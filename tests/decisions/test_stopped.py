@@ -86,10 +86,10 @@ def test_what_a_stopped_run_cost_at_full_data_counts_as_spent_there():
     assert (belief.spent, belief.spent_at_targets) == (100.0, 100.0)
 
 
-def test_a_stopped_run_ends_the_limits_say_on_how_time_grows():
-    """60 s on a sixteenth: a limit of 120 s says share^0.25, until a full run breaks it.
+def test_stopped_runs_end_the_limits_say_on_how_time_grows():
+    """60 s on a sixteenth: a limit of 120 s says share^0.25, until two full runs have broken it.
 
-    Else they would go on seeming to save nothing, and one full run after another would be stopped.
+    Else small shares would go on seeming to save nothing, and one full run after another would be stopped.
     """
     space = space_of(3, fractions=(0.0625, 1.0))
     known = gaussian_over(space, 4.0, 1.0)
@@ -97,6 +97,6 @@ def test_a_stopped_run_ends_the_limits_say_on_how_time_grows():
     first = ran(0, 2, 0.0625, score=1.0, time=60.0)
     growths = [
         learning.learn(problem_of(space, "time <= 120s"), space.pool(), history, way, 0).quantity_of("time").growth
-        for history in (history_of(first), history_of(first, over(1, 2, 144.0)))
+        for history in (history_of(first), history_of(first, over(1, 2, 144.0), over(2, 1, 144.0)))
     ]
     assert growths == pytest.approx([0.25, 0.8])

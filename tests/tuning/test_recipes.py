@@ -230,14 +230,15 @@ def test_any_surrogate_with_the_skill_may_learn_from_earlier_studies():
     ("offered", "tested"),
     [
         ((1 / 52, 3 / 52, 0.25, 1.0), (3 / 52, 0.25, 1.0)),
-        ((0.01, 0.02, 0.04, 0.08, 1.0), (0.08, 1.0)),
+        ((0.01, 0.02, 0.04, 0.08, 1.0), (0.04, 0.08, 1.0)),
+        ((0.03, 0.06, 1.0), (0.03, 0.06, 1.0)),
         ((1 / 60, 0.1, 1.0), (1 / 60, 0.1, 1.0)),
         ((1 / 16, 1 / 8, 1.0), (1 / 16, 1 / 8, 1.0)),
         ((0.01, 1.0), (0.01, 1.0)),
         ((1.0,), (1.0,)),
     ],
 )
-def test_of_shares_up_to_a_twelfth_the_default_tests_the_largest_only(offered, tested):
+def test_of_shares_below_six_per_cent_the_default_tests_the_largest_only(offered, tested):
     space = Space({"x": Choice(list(range(8)))}, fractions=offered)
     study = Study(space, maximize="accuracy", seed=3)
     assert TRIMTUNER.tested_fractions(study.problem) == tested

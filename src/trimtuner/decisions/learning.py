@@ -246,8 +246,8 @@ class Lesson:
 def growth_to_keep_limits(problem: Problem, quantity: str, places: Places, values: Floats, stopped: int = 0) -> float:
     """The growth with the data by which half of the trials would just keep every limit on a full run; never below 0.
 
-    ``stopped`` trials more were seen to break one, however slowly time grows. Infinite where there is no such limit, no
-    trial on less than all of the data, or as many that were stopped.
+    Infinite where there is no such limit, or no trial on less than all of the data; and where more runs were
+    ``stopped`` for breaking one than there are such trials and full runs that keep them all: limits do not speak then.
     """
     known = [
         limit
@@ -258,8 +258,9 @@ def growth_to_keep_limits(problem: Problem, quantity: str, places: Places, value
     if not known or not is_below.any():
         return np.inf
     room = np.log(np.min(known, axis=0)) - np.log(values)
-    growths = room[is_below] / -np.log(places.fractions[is_below])
-    return max(0.0, float(np.median(np.append(growths, np.full(stopped, np.inf)))))
+    if stopped > (is_below | (room >= 0.0)).sum():
+        return np.inf
+    return max(0.0, float(np.median(room[is_below] / -np.log(places.fractions[is_below]))))
 
 
 def _limit_on(constraint: Constraint, quantity: str, places: Places) -> Floats | None:

@@ -54,8 +54,8 @@ class Data:
             again="this share is there already; list each once",
         ),
         "The shares of the data to test on, each above 0 and at most 1: numbers, or quotients such as `1/60`. Your "
-        "command finds the share of its trial in `{fraction}`. Not every method tests on all of them: of several up "
-        "to a twelfth the default takes the largest. `trimtuner validate` says on which it does.",
+        "command finds the share of its trial in `{fraction}`. Not every method tests on all of them: of several "
+        "below 6 % the default takes the largest. `trimtuner validate` says on which it does.",
         default=(1.0,),
         examples=[["1/60", "1/10", 0.25, 1]],
     )

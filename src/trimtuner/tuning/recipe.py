@@ -69,7 +69,7 @@ class Recipe:
     acquisition: Acquisition | None = None  # what a trial is worth; None: the design goes on for ever
     filter: Filter = field(default_factory=KeepAll)  # which candidates are scored
     tests: WhereTested = WhereTested.ANYWHERE
-    small: float = 0.0  # of the fractions up to this one, only the largest is tested
+    small: float = 0.0  # of the fractions below this one, only the largest is tested
     takes_snapshots: bool = False  # also after the design, where the space offers them
     time_surrogate: Surrogate | None = None  # what is learnt of time and cost, where that is by another model
     quality_growth: float = 0.0  # that accuracy is expected to have with the data before any evidence; see Way
@@ -164,7 +164,7 @@ class Recipe:
             fractions = tuple(fraction for fraction in fractions if fraction < 1.0)
         if problem.target_fractions != (1.0,):  # each of them may be the answer
             return fractions
-        return fractions[max(0, sum(fraction <= self.small for fraction in fractions) - 1) :]
+        return fractions[max(0, sum(fraction < self.small for fraction in fractions) - 1) :]
 
 
 def _plain(value: object, where: str) -> object:

@@ -151,7 +151,7 @@ TRIMTUNER = Recipe(
     filter=ClimbAsEarned(0.5),
     acquisition=ShareAtTargets(VALUE),
     incumbent=MostExpected(),
-    small=1 / 12,  # what is less tells so little more cheaply that it is not worth its price
+    small=0.06,  # what is less tells so little more cheaply that it is not worth its price
     takes_snapshots=True,
     least_on_full_data=LEAST_ON_FULL_DATA,
 )
