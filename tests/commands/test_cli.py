@@ -388,4 +388,4 @@ def test_a_run_that_finds_no_room_says_where_and_goes_on_when_there_is(tmp_path)
     assert not starts(tmp_path)
     trimtuner("run", job, "-q")
     assert starts(tmp_path) == [0, 1]
-    assert status(job)["trials"] == {"succeeded": 2, "failed": 0, "forgotten": 0, "running": 0}
+    assert status(job)["trials"] == {"succeeded": 2, "over_limit": 0, "failed": 0, "forgotten": 0, "running": 0}

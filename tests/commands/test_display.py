@@ -72,7 +72,7 @@ def test_a_continuous_parameter_is_run_and_looked_at_in_a_terminal(tmp_path):
     assert code == 0, shown
     assert "Traceback" not in shown
     assert "the display failed" not in shown
-    assert status(path)["trials"] == {"succeeded": 14, "failed": 0, "forgotten": 0, "running": 0}
+    assert status(path)["trials"] == {"succeeded": 14, "over_limit": 0, "failed": 0, "forgotten": 0, "running": 0}
     recommended = {tuple(o.trial.recommended[0].values()) for o in history_of(path).outcomes if o.trial.recommended}
     assert len(recommended) > 1  # else nothing could have left the pool
     assert "recommended:" in trimtuner("status", path).stdout

@@ -342,11 +342,23 @@ def test_a_wrong_command_is_mended_and_its_failures_count_for_nothing(command, t
     wrong = command("run", path, "-q", check=False)
     assert wrong.returncode == 3
     assert f"trimtuner forget {path} --failed" in wrong.stdout
-    assert status_of(command, path)["trials"] == {"succeeded": 0, "failed": 5, "running": 0, "forgotten": 0}
+    assert status_of(command, path)["trials"] == {
+        "succeeded": 0,
+        "over_limit": 0,
+        "failed": 5,
+        "running": 0,
+        "forgotten": 0,
+    }
     path.write_text(right)
     mended = command("run", path)
     assert "5 trials that failed before anything was measured are forgotten; their cost of " in mended.stderr
-    assert status_of(command, path)["trials"] == {"succeeded": 6, "failed": 0, "running": 0, "forgotten": 5}
+    assert status_of(command, path)["trials"] == {
+        "succeeded": 6,
+        "over_limit": 0,
+        "failed": 0,
+        "running": 0,
+        "forgotten": 5,
+    }
     assert sorted(starts(tmp_path)) == list(range(5, 11))
     assert [row["state"] for row in json.loads(command("trials", path, "--json").stdout)][4:6] == [
         "forgotten (exit)",
