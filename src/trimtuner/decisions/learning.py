@@ -243,7 +243,7 @@ class Lesson:
         return usual
 
 
-def growth_to_keep_limits(problem: Problem, quantity: str, places: Places, values: Floats, stopped: int = 0) -> float:
+def growth_to_keep_limits(problem: Problem, quantity: str, places: Places, values: Floats, stopped: int) -> float:
     """The growth with the data by which half of the trials would just keep every limit on a full run; never below 0.
 
     Infinite where there is no such limit, or no trial on less than all of the data; and where more runs were

@@ -173,8 +173,7 @@ def _budget(job: Job, worst: WorstCase | None) -> dict[str, Json]:
 def _tested(job: Job) -> tuple[float, ...]:
     """The shares of the data that the method would test on, of those that the job offers."""
     problem = problem_of(job)
-    recipe = job.search.recipe.suited_to(problem)
-    return recipe.tested_fractions(recipe.narrow(problem))
+    return job.search.recipe.suited_to(problem).tested_fractions(problem)
 
 
 def _search_text(job: Job) -> str:

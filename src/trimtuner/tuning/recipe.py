@@ -158,7 +158,8 @@ class Recipe:
         return told
 
     def tested_fractions(self, problem: Problem) -> tuple[float, ...]:
-        """The fractions, of a problem narrowed already, that may be asked."""
+        """The fractions that may be asked."""
+        problem = self.narrow(problem)
         fractions = problem.space.fractions
         if self.tests is WhereTested.BELOW_FULL:
             fractions = tuple(fraction for fraction in fractions if fraction < 1.0)

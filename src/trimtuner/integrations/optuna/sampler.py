@@ -206,7 +206,7 @@ class TrimTunerSampler(BaseSampler):
             cheap = max(1, round(_CHEAP_SHARE * len(clusters)))
             drawn = int(np.random.default_rng([self._seed, number]).integers(cheap))
             config = self._cloud.parameter_values(clusters[drawn])
-        fractions = study.recipe.tested_fractions(study.recipe.narrow(study.problem))
+        fractions = study.recipe.tested_fractions(study.problem)
         return Trial(number, config, fractions[0], origin="random")
 
     def _read(self, trials: Sequence[FrozenTrial], direction: StudyDirection) -> _KnownSpace | None:
