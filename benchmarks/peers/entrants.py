@@ -17,7 +17,7 @@ from trimtuner.errors import InputError
 from trimtuner.study.replay import ReplayRun
 
 HERE = Path(__file__).parent
-DECIDING_ROOMS = ("decisions", "models", "problem", "session", "tuning")  # of our package: what a search depends on
+DECIDING_ROOMS = ("decisions", "models", "problem", "tuning")  # of our package: what a search depends on
 
 RunSearch = Callable[[Variant, int, int], ReplayRun]  # on a variant, with a seed, so many trials at most
 

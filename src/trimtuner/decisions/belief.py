@@ -11,7 +11,7 @@ the measured time. Where jobs fail, the chance that a configuration runs at all 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -77,6 +77,11 @@ def interval_deviations(share: float) -> float:
     cases for 90 % (docs/decisions/0045).
     """
     return share * math.sqrt(2.0 / (1.0 - share**2))
+
+
+def share_below(deviations: Floats) -> Floats:
+    """The share of cases up to so many deviations above the mean, by the law of the intervals."""
+    return np.asarray(0.5 + 0.5 * deviations / np.sqrt(2.0 + deviations**2))
 
 
 @dataclass(frozen=True)
@@ -212,16 +217,26 @@ class Belief:
         spread = effort.variance + quantity.posterior.noise_variance
         return quantity.transform.inverse(effort.mean + ndtri(confidence) * np.sqrt(spread))
 
-    def chance(self, constraint: Constraint, prediction: Prediction) -> Floats:
+    def chance(self, constraint: Constraint, prediction: Prediction, law: Callable[[Floats], Floats] = ndtr) -> Floats:
         """The probability that the metric is within the limit, from its transformed prediction."""
         limit = self.transformed_limit(constraint)
         if not np.isfinite(limit):
             met = (limit > 0) == constraint.is_upper
             return np.full(np.shape(prediction.mean), 1.0 if met else 0.0)
         room = limit - prediction.mean if constraint.is_upper else prediction.mean - limit
-        chance = ndtr(room / np.sqrt(np.maximum(prediction.variance, 1e-12)))
+        chance = law(room / np.sqrt(np.maximum(prediction.variance, 1e-12)))
         # A measured value is within its limit or not, and on the limit is within.
         return np.where(prediction.variance > 0.0, chance, room >= 0.0)
+
+    def told_chance(self, constraint: Constraint, places: Places) -> Floats:
+        """The probability that a run at each place keeps the limit, as a user is told: by the law of the intervals.
+
+        So an interval that reaches beyond a limit and a chance to keep it say the same. What chooses trials and
+        recommendations goes by the normal law (docs/decisions/0045).
+        """
+        mean, variance = self.predict(constraint.metric, places)
+        noise = self.quantity_of(constraint.metric).posterior.noise_variance
+        return self.chance(constraint, Prediction(mean, variance + noise), share_below)
 
     def transformed_limit(self, constraint: Constraint) -> float:
         """The limit on the scale of its quantity."""
@@ -236,8 +251,8 @@ class Belief:
         return {}
 
     def chance_feasible(self, places: Places) -> Floats:
-        """The probability that a trial there runs and meets every constraint."""
-        chances = [self.chance(c, self.predict(c.metric, places)) for c in self.problem.constraints]
+        """The probability that a trial there runs and meets every constraint, as a user is told."""
+        chances = [self.told_chance(c, places) for c in self.problem.constraints]
         return self.chance_of_running.at(places.rows) * self.chance_of_all(chances)
 
     def chance_of_all(self, chances: Sequence[Floats]) -> Floats | float:
@@ -358,17 +373,18 @@ class Belief:
         return np.asarray(self.chance_of_all(list(self.chances_at_targets)) * self.running_at_targets)
 
     def chances_at(self, target: int) -> Floats:
-        """The probability of each constraint at one target; read off where it was measured."""
+        """The probability of each constraint at one target, as a user is told; read off where it was measured."""
         measurement = self.measured_targets.get(target)
         if measurement is None:
-            return self.chances_at_targets[:, target]
+            place = self.targets.at(np.array([target]))
+            return np.array([float(self.told_chance(c, place)[0]) for c in self.problem.constraints])
         return np.array([float(c.is_met(measurement.metrics[c.metric])) for c in self.problem.constraints])
 
     def feasible_at(self, target: int) -> float:
-        """The probability that one target runs and meets every constraint."""
+        """The probability that one target runs and meets every constraint, as a user is told."""
         if target in self.measured_targets:
             return float(np.prod(self.chances_at(target)))
-        return float(self.feasible_at_targets[target])
+        return float(self.chance_of_all(list(self.chances_at(target))) * self.running_at_targets[target])
 
     def quantity_name(self, metric: str) -> str:
         """Which quantity the metric is read from: cost and time may share one."""

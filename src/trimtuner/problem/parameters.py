@@ -54,9 +54,11 @@ class Choice:
         listed = tuple(plain_value(value) for value in values)
         if not listed:
             raise InputError("a Choice needs at least one value")
+        seen = set()
         for value in listed:
-            if sum(told_apart(value) == told_apart(other) for other in listed) > 1:
+            if told_apart(value) in seen:
                 raise InputError(f"the value {value!r} is listed twice in a Choice")
+            seen.add(told_apart(value))
         numbers = [value for value in listed if is_number(value)]
         numeric = len(numbers) == sum(value is not None for value in listed) > 0
         if scale is not None and not numeric:

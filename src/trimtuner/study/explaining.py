@@ -77,15 +77,14 @@ def _why_recommended(state: StudyState) -> str:
         why = "no other is better without costing more; at the knee the front turns"
         told = f"{best_text(state, recommendation)}\n\n{reached} measurements, these are on the front: {why}"
         return "\n".join([told, *learning_lines(state)])
-    worth, chance = belief.worth_at_targets, belief.feasible_at_targets
-    order = np.argsort(-(worth * chance), kind="stable")[:5]
+    order = np.argsort(-(belief.worth_at_targets * belief.feasible_at_targets), kind="stable")[:5]
     rows = []
     for target in order.tolist():
         place = belief.targets.at(np.array([target]))
         rows.append(
             [
                 number(float(belief.expected(goal.metric, place)[0])),
-                f"{chance[target]:.2f}",
+                f"{belief.feasible_at(target):.2f}",
                 "measured" if target in belief.measured_targets else "predicted",
                 share(float(place.fractions[0])),
                 configuration(belief.pool.configuration(int(place.positions[0]))),

@@ -143,7 +143,7 @@ def _check(
                 checks.setdefault(name, []).append(check)
         for constraint in problem.constraints:
             if constraint.metric in measurement.metrics:
-                said = float(belief.chance(constraint, belief.predict(constraint.metric, place))[0])
+                said = float(belief.told_chance(constraint, place)[0])
                 chances.append((said, constraint.is_met(measurement.metrics[constraint.metric])))
 
 
