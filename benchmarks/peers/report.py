@@ -44,7 +44,7 @@ def write_families(finished: Sequence[Finished], folder: Path) -> Path:
     left_out = ", ".join(one.title for one in ENTRANTS if one.is_slow)
     paragraphs = [
         "# Against the best tool on each job",
-        f"Written by `python -m benchmarks.peers --families` ({_count(finished)}). Money in units of the mean price "
+        f"Written by `make peers` ({_count(finished)}). Money in units of the mean price "
         "of a full-data run, to 95 or 99 % of the best feasible accuracy for good, by the rules of [the "
         "comparison](peers.md). A run that is a fifth over a limit is stopped: ours is told nothing but that; the "
         "others pay no more either, and are told all that it came to, though none of them stops runs by itself. Left "
@@ -89,9 +89,9 @@ def _head(finished: Sequence[Finished]) -> list[str]:
         RULES,
         "Choices for the peers (below) were made on `cnn`, `rnn` and `digits` with seeds below 40, in their favour, "
         "by trying a few forms of each and keeping the best overall. "
-        "The default of trimtuner was chosen on `cnn`, `rnn`, `digits`, `flights`, `linear` and made-up jobs, with "
-        "seeds below 1000. `kernel`, `epochs` and `forest` took no part: two to four searches of an earlier form on "
-        "each were seen before its last changes, and nothing was chosen by them.",
+        "The default of trimtuner was chosen on `cnn`, `rnn`, `digits`, `flights`, `linear`, public jobs and made-up "
+        "ones, with seeds below 1000 and 7000 to 7004. `kernel`, `epochs` and `forest` took no part; they were looked "
+        "at with every report. All jobs, against the best tool on each: [job by job](families.md).",
     ]
 
 

@@ -201,7 +201,7 @@ def test_a_report_comes_from_the_file_alone(tmp_path):
     assert "| 2 (1) |" in rows["Optuna TPE with constraints at full data"]
     assert "five random trials first" in " ".join(text.split())
     assert "SMAC3" not in text
-    plot = tmp_path / re.findall(r"\]\(([^)]+)\)", text)[0]
+    plot = tmp_path / re.findall(r"!\[[^]]*\]\(([^)]+)\)", text)[0]
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
@@ -217,6 +217,19 @@ def test_of_two_lines_for_one_search_the_later_counts_whatever_its_version(tmp_p
 
 def test_an_empty_report_is_no_error(tmp_path):
     assert write_report([], tmp_path).exists()
+    assert write_families([], tmp_path).exists()
+
+
+def test_one_run_writes_both_reports_public_jobs_in_one_of_them(tmp_path):
+    kept = Kept(tmp_path / "peers.jsonl")
+    for peer in (one.name for one in ENTRANTS if not one.is_slow):
+        for table in ("cnn", "rpart24"):
+            kept.add(Search(table, "plain", peer, 0, 100, "", ""), made_up(peer, 0, [0.5, 0.99]).trace.as_plain())
+    main(["--report-only", "--first-seed", "0", "--cache", str(tmp_path / "peers.jsonl"), "--out", str(tmp_path)])
+    assert "rpart24" not in (tmp_path / "peers.md").read_text()
+    job_by_job = (tmp_path / "families.md").read_text()
+    assert "14 searches" in job_by_job
+    assert "| rpart24 | decision trees on public tasks" in job_by_job
 
 
 def test_every_entrant_says_what_was_chosen_for_it():
