@@ -7,7 +7,7 @@ same search is made cold and warm. The earlier study is a search of its own, wit
 ``limit``     the limit on cost is the tight one of ``benchmarks.variants``
 ``half``      it had half of the data: what it took for all of it was 1/2
 ``noise``     its accuracies were measured on another day (cnn and rnn)
-``related``   another job with the same parameters (cnn for rnn, rnn for cnn, kernel for linear, …)
+``related``   another job with the same parameters (cnn for rnn, kernel for linear; of public jobs any of the family)
 ``inverted``  the same job with its accuracies turned upside down: the best was the worst; times are true
 ``permuted``  the same job with its configurations shuffled: neither accuracies nor times are true
 """
@@ -25,6 +25,8 @@ from statistics import fmean
 
 import numpy as np
 
+from benchmarks.kept import load_table
+from benchmarks.tables.public_jobs import family_of, public_jobs
 from benchmarks.variants import disturb, tighten
 from trimtuner.engines.table import Cell, Table
 from trimtuner.errors import InputError
@@ -113,16 +115,25 @@ KINDS = ("prices", "limit", "half", "noise", "related", "inverted", "permuted")
 def earlier_study(name: str, kind: str, seed: int) -> Earlier:
     """A search of the table in that form, as a new study would learn from it."""
     if kind == "related":
-        return _of_trials(Table.find(RELATED[name]), _plain_trials(RELATED[name], seed))
-    changed = CHANGES[kind](Table.find(name), seed)
+        related = related_to(name, seed)
+        return _of_trials(load_table(related), _plain_trials(related, seed))
+    changed = CHANGES[kind](load_table(name), seed)
     # What was measured otherwise, was measured at the trials of a search of the table as it is.
     trials = _plain_trials(name, seed) if kind in ("noise", "inverted", "permuted") else _trials_of(changed, seed)
     return _of_trials(changed, trials)
 
 
+def related_to(name: str, seed: int) -> str:
+    """A job with the same parameters: of the public ones, another one of the family for each seed."""
+    if name in RELATED:
+        return RELATED[name]
+    family = [one for one in public_jobs() if family_of(one) == family_of(name)]
+    return family[(family.index(name) + 1 + seed % (len(family) - 1)) % len(family)]
+
+
 @cache
 def _plain_trials(name: str, seed: int) -> tuple[Trial, ...]:
-    return _trials_of(Table.find(name), seed)
+    return _trials_of(load_table(name), seed)
 
 
 def _trials_of(table: Table, seed: int) -> tuple[Trial, ...]:
@@ -145,7 +156,7 @@ def _of_trials(table: Table, trials: Sequence[Trial]) -> Earlier:
 
 def settled(name: str, kind: str, seed: int) -> tuple[float, ...]:
     """Full runs until the recommendation was at each level for good; ``kind`` is ``cold``, or the earlier study's."""
-    table = Table.find(name)
+    table = load_table(name)
     recipe = TRIMTUNER
     if kind != "cold":
         recipe = recipe.learning_from([earlier_study(name, kind, seed)], table.space)
@@ -158,7 +169,8 @@ def _searches(tables: Iterable[str], kinds: Sequence[str], seeds: Iterable[int])
     for seed in seeds:
         for name in tables:
             for kind in ("cold", *kinds):
-                if (kind != "related" or name in RELATED) and (kind != "noise" or name in ("cnn", "rnn")):
+                has_related = name in RELATED or name in public_jobs()
+                if (kind != "related" or has_related) and (kind != "noise" or name in ("cnn", "rnn")):
                     yield name, kind, seed
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks.warm_start import halve_the_data, invert, permute, report, reprice
+from benchmarks.tables.public_jobs import family_of, public_jobs
+from benchmarks.warm_start import halve_the_data, invert, permute, related_to, report, reprice
 from trimtuner.engines.table import Table
 from trimtuner.problem.problem import COST, TIME
 
@@ -23,6 +24,12 @@ def test_other_prices_change_the_cost_alone_by_one_factor_for_each_vm_type():
     for vm_type in set(types):
         assert ratios[types == vm_type] == pytest.approx(ratios[types == vm_type][0])
     assert 0.5 <= ratios.min() < ratios.max() <= 2.0
+
+
+@pytest.mark.parametrize("name", ["lcb126025", "lcb189873", "rpart334"])
+def test_a_related_public_job_is_another_one_of_the_family_each_in_its_turn(name):
+    family = {one for one in public_jobs() if family_of(one) == family_of(name)}
+    assert {related_to(name, seed) for seed in range(len(family) - 1)} == family - {name}
 
 
 def test_half_of_the_data_is_all_of_it_there():

@@ -34,7 +34,10 @@ from decisions.fakes import (
 from trimtuner.decisions import learning
 from trimtuner.decisions.belief import CAUTION, Places, interval_deviations
 from trimtuner.errors import NoAnswer
+from trimtuner.models.gaussian_process import GaussianProcess, MostLikely
+from trimtuner.models.kernels import FractionKernel, Matern52, log_basis
 from trimtuner.models.posterior import Prediction
+from trimtuner.problem.earlier import Earlier
 
 moderate = st.floats(-3.0, 3.0)
 variances = st.floats(0.01, 4.0)
@@ -502,6 +505,23 @@ def test_a_limit_on_time_slows_the_growth_that_is_expected_until_the_trial_keeps
 def test_a_generous_limit_leaves_the_usual_growth():
     assert full_run_after(timed(60.0), ["time <= 2h"]) == pytest.approx(60.0 * 16**0.8)
     assert full_run_after(timed(60.0), []) == pytest.approx(60.0 * 16**0.8)
+
+
+def test_limits_are_heard_beside_an_earlier_study_too():
+    """It may have been of a job whose small shares were cheap, and count for nothing here."""
+    space = space_of(4, None, fractions=(0.0625, 0.25, 1.0))
+    measured = [
+        measurement(position, fraction, accuracy=0.5, time=60.0 * fraction)
+        for position in range(4)
+        for fraction in (0.0625, 1.0)
+    ]
+    earlier = learning.Inheritance(Earlier.of("before", measured, space), space)
+    process = GaussianProcess((Matern52() * FractionKernel(log_basis),), MostLikely())
+    way = learning.Way(process, time_growth=learning.WithinLimits())
+    problem = problem_of(space, "time <= 120s", maximize="accuracy")
+    history = history_of(*timed(60.0)(space))
+    belief = learning.learn(problem, space.pool(), history, way, 0, [earlier])
+    assert belief.quantities["time"].growth == pytest.approx(np.log(2.0) / np.log(16.0))
 
 
 def test_time_is_never_expected_to_fall_with_the_data():

@@ -1,5 +1,7 @@
 """Standing on an earlier posterior: it leads where it foresees the new targets, and fades where it does not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,49 @@ def test_a_level_of_its_own_is_no_reason_to_doubt_the_earlier_study():
     moved = fit_on(same, NEW, truth(NEW) + 1.5)
     assert weight_of(moved, same) > 0.9
     assert np.abs(moved.predict(ELSEWHERE).mean - truth(ELSEWHERE) - 1.5).mean() < 0.3
+
+
+@pytest.mark.parametrize("times", [0.3, 3.0])
+def test_an_earlier_job_with_the_same_good_configurations_and_other_differences_between_them_is_of_use(times):
+    """As other data often are: what was better by 1 there is better by 0.3 here, or by 3."""
+    related = inherited_from(truth)
+    warm = fit_on(related, NEW, times * truth(NEW) + 5.0)
+    assert weight_of(warm, related) > 0.9
+    error = np.abs(warm.predict(ELSEWHERE).mean - times * truth(ELSEWHERE) - 5.0).mean()
+    assert error < 0.1 * times * truth(ELSEWHERE).std()
+
+
+def test_the_factor_is_the_slope_of_what_is_told_over_what_was_said():
+    """Least squares with one more point, at a distance of the spread and on the line of slope 1."""
+    same = inherited_from(truth)
+    said = same.predict(NEW).mean
+    departures = said - said.mean()
+    by_hand = (0.25 * departures @ departures + same.spread**2) / (departures @ departures + same.spread**2)
+    fitted = same.fitted_to(NEW, 0.25 * said + 7.0)
+    assert fitted.factor == pytest.approx(by_hand)
+    assert fitted.spread == pytest.approx(by_hand * same.spread)
+    mean, variance = fitted.predict(ELSEWHERE)
+    np.testing.assert_allclose(mean, by_hand * same.predict(ELSEWHERE).mean)
+    np.testing.assert_allclose(variance, by_hand**2 * same.predict(ELSEWHERE).variance)
+    assert same.fitted_to(NEW[:1], np.array([3.0])).factor == 1.0  # of one measurement there is no slope
+
+
+def test_a_past_that_is_upside_down_is_not_turned_over():
+    same = inherited_from(truth)
+    assert 0.0 < same.fitted_to(NEW, -same.predict(NEW).mean).factor < 0.1
+
+
+def test_targets_that_are_departures_from_another_growth_are_read_so():
+    """What grew by 0.8 and is now held against 0.3 departs from it by half of log(fraction)."""
+    same = inherited_from(truth)
+    slower = replace(same, slope=0.5)
+    gap = slower.predict(ELSEWHERE).mean - same.predict(ELSEWHERE).mean
+    np.testing.assert_allclose(gap, 0.5 * np.log(ELSEWHERE[:, -1]))
+    # The growth is no part of what configurations differ by, so the factor does not see it.
+    told = 0.25 * same.predict(NEW).mean
+    assert slower.fitted_to(NEW, told + 0.5 * np.log(NEW[:, -1])).factor == pytest.approx(
+        same.fitted_to(NEW, told).factor
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))

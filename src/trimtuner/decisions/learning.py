@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -219,7 +219,8 @@ class Lesson:
         surrogate = self.way.surrogate_of(name)
         rows, targets = self.places.rows, transform.forward(self.values[name]) - growth * np.log(self.places.fractions)
         heir = surrogate if isinstance(surrogate, Heir) else None
-        inherited = [] if heir is None else _inherited(self.earlier, name, transform, growth, heir)
+        usual = self.way.usual_growth(self.problem, name, transform)
+        inherited = [] if heir is None else _inherited(self.earlier, name, transform, usual, heir, growth)
         said = [one for one in inherited if one is not None]
         noise = noise_of_repeats(self.repeated, name, transform)
         posterior = (
@@ -235,9 +236,9 @@ class Lesson:
         return Quantity(transform, posterior, growth, weights)
 
     def _growth_of(self, name: str, transform: Transform) -> float:
-        """The usual growth, or less where limits say so; an earlier study knows better than they how time grows."""
+        """The usual growth, or less where limits say so."""
         usual = self.way.usual_growth(self.problem, name, transform)
-        if name in _OF_TIME and isinstance(self.way.time_growth, WithinLimits) and not self.earlier:
+        if name in _OF_TIME and isinstance(self.way.time_growth, WithinLimits):
             values, stopped = self.values[name], len(self.stopped.places)
             return min(usual, growth_to_keep_limits(self.problem, name, self.places, values, stopped))
         return usual
@@ -316,11 +317,21 @@ class FittedWhenRead(Mapping[str, Quantity]):
 
 
 def _inherited(
-    earlier: Sequence[Inheritance], name: str, transform: Transform, growth: float, surrogate: Heir
+    earlier: Sequence[Inheritance],
+    name: str,
+    transform: Transform,
+    usual: float,
+    surrogate: Heir,
+    growth: float | None = None,
 ) -> list[Inherited | None]:
-    """What each earlier study says about a quantity; nothing where it did not measure it."""
+    """What each earlier study says about a quantity; nothing where it did not measure it.
+
+    It is fitted once, by the ``usual`` growth, and read as departures from this study's ``growth``.
+    """
     metric = TIME if name == BILLED_TIME else name  # prices of before say nothing about bills to come
-    return [one.of(metric, transform, growth, surrogate) for one in earlier]
+    found = [one.of(metric, transform, usual, surrogate) for one in earlier]
+    slope = 0.0 if growth is None else usual - growth
+    return [None if one is None else replace(one, slope=slope) for one in found]
 
 
 def _transform_of(problem: Problem, name: str, values: Floats) -> Transform:

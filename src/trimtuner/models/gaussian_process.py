@@ -101,6 +101,7 @@ _JITTER = 1e-8
 _NOISE_PRIOR = Prior(np.array([math.log(0.05)]), np.array([1.0]))  # of σ, in units of the targets' spread
 _LEAST_NOISE = 1e-3  # of the spread: runs that agree to the last digit are no proof that all will
 _SCALE_WEIGHT = 3.0  # how many measurements the prior guess of the spread is worth
+_LEVEL_WEIGHT = 0.3  # how many measurements the guess that an earlier study's level is this one's is worth
 _DIFFERENCE = 0.3  # of the spread that an earlier study met, what this one is expected to differ from it by
 _EARLIER_ODDS = 0.25  # that earlier studies are of use, before any evidence: while a cold start knows nothing, enough
 _FADING = 0.2  # nats: by so much an earlier study must foresee each new measurement better to keep its weight
@@ -189,8 +190,9 @@ class GaussianProcess:
         members: list[Posterior] = list(cold.members)
         log_weights = [cold.log_weights]
         for one in earlier:
-            warm = self._fit_difference(one, rows, targets, generator, noise)
-            members += [OnInherited(member, one) for member in warm.members]
+            fitted = one.fitted_to(rows, targets)
+            warm = self._fit_difference(fitted, rows, targets, generator, noise)
+            members += [OnInherited(member, fitted) for member in warm.members]
             faded = math.log(_EARLIER_ODDS / len(earlier)) - _FADING * len(rows)
             log_weights.append(warm.log_weights + faded)
         return _mixture(members, np.concatenate(log_weights))
@@ -204,8 +206,8 @@ class GaussianProcess:
         noise: KnownNoise | None,
     ) -> _Fitted:
         difference = targets - earlier.predict(rows).mean
-        # None is expected: the mean of a few is shrunk, and the kernels' level learns the rest.
-        centre = float(difference.sum()) / (_SCALE_WEIGHT + len(difference))
+        # Another job is as a rule faster or slower, easier or harder, throughout.
+        centre = float(difference.sum()) / (_LEVEL_WEIGHT + len(difference))
         spread = _shrunk_spread(difference - centre, _DIFFERENCE * earlier.spread)
         kernels = tuple(kernel + InheritedCovariance(earlier, spread) for kernel in self.kernels)
         return self._fit(rows, difference, centre, spread, generator, kernels, noise)

@@ -1,13 +1,14 @@
 """A prior that an earlier study leaves: its posterior, and a difference from it that the new measurements tell.
 
-m, C   mean and covariance of the earlier posterior      y = f + d,  f ~ N(m, C),  d ~ N(0, k)
+m, C   mean and covariance of the earlier posterior      y = b f + d,  f ~ N(m, C),  d ~ N(level, k)
+b      how much of what the earlier study saw between configurations there is to be seen here
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
@@ -16,6 +17,8 @@ import numpy as np
 from trimtuner.arrays import Booleans, Floats
 from trimtuner.models.kernels import Kernel, Prior
 from trimtuner.models.posterior import KnownNoise, Memo, Mixture, Posterior, Prediction
+
+_LEAST_FACTOR = 0.05
 
 
 class Legacy(Posterior, Protocol):
@@ -56,20 +59,35 @@ class Inherited:
 
     posterior: Posterior
     columns: Booleans
-    spread: float  # of what it learnt from
+    spread: float  # of what it learnt from, times the factor
+    slope: float = 0.0  # with log(fraction), by which it was taken to grow faster than the new targets are
+    factor: float = 1.0  # b
+
+    def fitted_to(self, rows: Floats, targets: Floats) -> Inherited:
+        """The same times b, the slope of targets over what it says there, which is expected to be 1.
+
+        Another job may have the same good configurations and differences half as large. That expectation counts as
+        much as one measurement at a distance of the spread from the others; a past that is upside down is none.
+        """
+        said = self.factor * self.posterior.predict(self._seen(rows)).mean
+        told = targets - self.slope * np.log(rows[:, -1])
+        said, told, expected = said - said.mean(), told - told.mean(), self.spread**2
+        factor = max(float(said @ told + expected) / float(said @ said + expected), _LEAST_FACTOR)
+        return replace(self, factor=factor * self.factor, spread=factor * self.spread)
 
     @property
     def noise_variance(self) -> float:
         """The noise that the earlier study met."""
-        return self.posterior.noise_variance
+        return self.factor**2 * self.posterior.noise_variance
 
     def predict(self, rows: Floats) -> Prediction:
         """What it says at rows of the new study."""
-        return self.posterior.predict(self._seen(rows))
+        mean, variance = self.posterior.predict(self._seen(rows))
+        return Prediction(self.factor * mean + self.slope * np.log(rows[:, -1]), self.factor**2 * variance)
 
     def covariance(self, rows: Floats, others: Floats) -> Floats:
         """C at rows of the new study."""
-        return self.posterior.covariance(self._seen(rows), self._seen(others))
+        return self.factor**2 * self.posterior.covariance(self._seen(rows), self._seen(others))
 
     @cached_property
     def _memo(self) -> Memo:
@@ -135,4 +153,8 @@ class OnInherited:
 def weight_of(mixture: Mixture, inherited: Inherited) -> float:
     """How much of a mixture stands on one earlier study."""
     pairs = zip(mixture.weights.tolist(), mixture.members, strict=True)
-    return math.fsum(weight for weight, one in pairs if isinstance(one, OnInherited) and one.inherited is inherited)
+    return math.fsum(
+        weight
+        for weight, one in pairs
+        if isinstance(one, OnInherited) and one.inherited.posterior is inherited.posterior
+    )
