@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, TypeAlias
@@ -54,11 +54,11 @@ class Choice:
         listed = tuple(plain_value(value) for value in values)
         if not listed:
             raise InputError("a Choice needs at least one value")
-        seen = set()
+        first: dict[Hashable, Value] = {}
         for value in listed:
-            if told_apart(value) in seen:
-                raise InputError(f"the value {value!r} is listed twice in a Choice")
-            seen.add(told_apart(value))
+            if told_apart(value) in first:
+                raise InputError(f"the value {first[told_apart(value)]!r} is listed twice in a Choice")
+            first[told_apart(value)] = value
         numbers = [value for value in listed if is_number(value)]
         numeric = len(numbers) == sum(value is not None for value in listed) > 0
         if scale is not None and not numeric:
