@@ -459,7 +459,9 @@ def test_a_checkpoint_above_its_limit_is_not_copied_and_that_is_said(bench: Benc
     wait_until(lambda: getattr(state_or_trouble(engine, handle), "notes", ()))
     (note,) = engine.poll(handle).notes
     assert "holds more than 1MiB (engine.checkpoint_limit)" in note
-    assert copied(launch).keys().isdisjoint({"much", "much.new"})
+    kept = copied(launch)  # maybe of the instant when it had only begun to grow
+    assert "much" not in kept
+    assert sum(kept.values()) <= 2**20
     bench.note("make room")  # what is small enough later is copied then
     wait_until(lambda: "little" in copied(launch))
     engine.stop(handle)
