@@ -232,7 +232,7 @@ class Belief:
         """The probability that a run at each place keeps the limit, as a user is told: by the law of the intervals.
 
         So an interval that reaches beyond a limit and a chance to keep it say the same. What chooses trials and
-        recommendations goes by the normal law (docs/decisions/0045).
+        recommendations goes by the normal law (docs/decisions/0051).
         """
         mean, variance = self.predict(constraint.metric, places)
         noise = self.quantity_of(constraint.metric).posterior.noise_variance
