@@ -1,8 +1,8 @@
 """The tools one would pick instead, replayed side by side: runs the missing searches, then writes the reports.
 
-``make peers`` does it with the defaults: all jobs, and the tools whose searches are quick. Those left out take part
-where ``--peers`` names them, harder forms of the jobs where ``--variants`` does. Interrupt it and start it again as you
-like.
+``make peers`` does it with the defaults: all jobs and all tools, the slow ones on a few seeds only (on as many as the
+others where ``--peers`` names them). Harder forms of the jobs take part where ``--variants`` names them. Interrupt it
+and start it again as you like.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from benchmarks.variants import PLAIN, VARIANTS
 
 NAME = "peers"
 FIRST_SEED, SEEDS = 7100, 10  # nothing was chosen on these
+SLOW_SEEDS = 2  # of tools whose searches take minutes
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -36,14 +37,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     chosen = parser.parse_args(arguments)
     seeds = range(chosen.first_seed, chosen.first_seed + chosen.seeds)
-    peers = chosen.peers or [one.name for one in ENTRANTS if not one.is_slow]
+    quick = [one.name for one in ENTRANTS if not one.is_slow]
     if not chosen.report_only:
-        versions = {name: entrant_named(name).version() for name in peers}
+        versions = {name: entrant_named(name).version() for name in chosen.peers or names}
         tables = [*ready_tables(chosen.tables), *([] if chosen.tables else public_jobs())]
+        slow = [] if chosen.peers else [name for name in names if name not in quick]
         # Seed by seed, so that a run that is ended has all peers on the same seeds.
         searches = [
             Search(table, variant, peer, seed, chosen.trials, table_digest(table), versions[peer])
-            for seed in seeds
+            for peers, some in ((chosen.peers or quick, seeds), (slow, seeds[:SLOW_SEEDS]))
+            for seed in some
             for table in tables
             for variant in chosen.variants
             for peer in peers
@@ -52,8 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     finished = [
         one for one in read_finished(chosen.cache) if one.search.seed in seeds and one.search.trials == chosen.trials
     ]
-    print(write_report([one for one in finished if one.search.table not in public_jobs()], chosen.out))
-    print(write_families(complete(finished, [one.name for one in ENTRANTS if not one.is_slow]), chosen.out))
+    named = chosen.peers or quick
+    shipped = [one for one in finished if one.search.table not in public_jobs() and one.search.peer in named]
+    print(write_report(shipped, chosen.out))
+    print(write_families(complete(finished, quick), complete(finished, names), chosen.out))
 
 
 def complete(finished: Sequence[Finished], peers: Sequence[str]) -> list[Finished]:

@@ -31,14 +31,16 @@ class Entrant:
     module: str
     maker: str | None  # None: a method of ours, by its name
     packages: tuple[str, ...] = ()
-    is_slow: bool = False  # a search takes longer than those of all others together: only where it is asked for
+    is_slow: bool = (
+        False  # a search takes longer than those of all others together: few seeds, and no longer than needed
+    )
 
     def load(self) -> RunSearch:
         """Import what it needs: not to be counted as its thinking."""
         if self.maker is None:
             return partial(ours.search_with, self.name)
         make = getattr(import_module(f"benchmarks.peers.{self.module}"), self.maker)
-        return lambda variant, seed, trials: search(variant, make, seed, trials)
+        return lambda variant, seed, trials: search(variant, make, seed, trials, until_settled=self.is_slow)
 
     def version(self) -> str:
         """Of what decides: searches by another one are run again."""

@@ -81,7 +81,7 @@ def _best_elsewhere(others: Sequence[Group], level: float) -> float:
 
 def ratios(jobs: Mapping[str, Sequence[Group]]) -> list[str]:
     """A row for each job, and what they come to."""
-    found = {level: [one for job in jobs if (one := standing(job, jobs[job], level))] for level in LEVELS}
+    found = _standings(jobs)
     if not found[LEVELS[0]]:
         return []
     by_job = sorted(zip(*found.values(), strict=True), key=lambda pair: (ORDER.index(family(pair[0].job)), pair[0].job))
@@ -94,13 +94,21 @@ def ratios(jobs: Mapping[str, Sequence[Group]]) -> list[str]:
         "The best of all others is chosen on each job and level with hindsight, which no user can do. Ratios are of "
         f"means, never counted as the whole budget; above {BEHIND:g} is behind (bold).",
         table(header, rows),
-        "Who is best of six in a few searches was also lucky in them. *Chosen elsewhere*: against the tool that needed "
-        "least with all other seeds, seed by seed: who one would take after having tried them all on this job.",
-        table(
-            ["families", "level", "jobs", "geometric mean", "worst", f"above {BEHIND:g}", "chosen elsewhere", "above"],
-            _totals(found),
-        ),
+        "Who is best of several in a few searches was also lucky in them. *Chosen elsewhere*: against the tool that "
+        "needed least with all other seeds, seed by seed: who one would take after having tried them all on this job.",
+        *totals(jobs),
     ]
+
+
+def totals(jobs: Mapping[str, Sequence[Group]]) -> list[str]:
+    """What the ratios to the best of all others come to over the families."""
+    found = _standings(jobs)
+    header = ["families", "level", "jobs", "geometric mean", "worst", f"above {BEHIND:g}", "chosen elsewhere", "above"]
+    return [table(header, _totals(found))] if found[LEVELS[0]] else []
+
+
+def _standings(jobs: Mapping[str, Sequence[Group]]) -> dict[float, list[Standing]]:
+    return {level: [one for job in jobs if (one := standing(job, jobs[job], level))] for level in LEVELS}
 
 
 def each_tool(jobs: Mapping[str, Sequence[Group]]) -> list[str]:

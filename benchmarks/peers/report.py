@@ -13,7 +13,7 @@ from benchmarks.papers.markdown import number, picture, table
 from benchmarks.papers.plots import Curve, Panel, draw_panels
 from benchmarks.peers.entrants import ENTRANTS
 from benchmarks.peers.groups import Group
-from benchmarks.peers.ratios import each_tool, ratios
+from benchmarks.peers.ratios import each_tool, ratios, totals
 from benchmarks.peers.search import BUDGET_UNITS, RULES
 from benchmarks.peers.store import Finished
 from benchmarks.variants import PLAIN, VARIANTS
@@ -38,23 +38,41 @@ def write_report(finished: Sequence[Finished], folder: Path) -> Path:
     return write_page(folder, FILE, paragraphs)
 
 
-def write_families(finished: Sequence[Finished], folder: Path) -> Path:
-    """Ours against the best of all others, job by job; the path of the report."""
+def write_families(finished: Sequence[Finished], with_slow: Sequence[Finished], folder: Path) -> Path:
+    """Ours against the best of all others, job by job; the path of the report.
+
+    ``with_slow`` are those seeds of all tools that the slow ones, too, have on every job.
+    """
     plain = _plain(_grouped(finished))
-    left_out = ", ".join(one.title for one in ENTRANTS if one.is_slow)
     paragraphs = [
         "# Against the best tool on each job",
         f"Written by `make peers` ({_count(finished)}). Money in units of the mean price "
         "of a full-data run, to 95 or 99 % of the best feasible accuracy for good, by the rules of [the "
         "comparison](peers.md). A run that is a fifth over a limit is stopped: ours is told nothing but that; the "
-        "others pay no more either, and are told all that it came to, though none of them stops runs by itself. Left "
-        "out, since a search of theirs takes longer than those of all others together: "
-        f"{left_out}.",
+        "others pay no more either, and are told all that it came to, though none of them stops runs by itself.",
         *each_tool(plain),
         *ratios(plain),
         *_summary(plain),
+        *_slow_section(with_slow),
     ]
     return write_page(folder, FAMILIES_FILE, paragraphs)
+
+
+def _slow_section(finished: Sequence[Finished]) -> list[str]:
+    """The same against all tools, on the seeds that all of them have."""
+    slow = " and ".join(one.title for one in ENTRANTS if one.is_slow)
+    if not finished:
+        return ["## Not here", f"{slow}: a search of theirs takes longer than those of all others together."]
+    plain = _plain(_grouped(finished))
+    return [
+        f"## With {slow}",
+        "A search of theirs takes longer than those of all others together, so that they have fewer: "
+        f"{_count(finished)} of all tools, on which alone this section stands. Each of theirs ends once its "
+        "recommendation is proven to be within 1 % of the best, below which it cannot fall again. With so few, the "
+        "best of all others was lucky even more often.",
+        *(text.replace("## ", "### ", 1) for text in (*each_tool(plain), *totals(plain))),
+        *(text.replace("## ", "### ", 1) for text in _summary(plain)),
+    ]
 
 
 def _plain(groups: Mapping[Place, Sequence[Group]]) -> dict[str, Sequence[Group]]:

@@ -12,7 +12,7 @@ from benchmarks.peers.job import Job, Outcome, Proposal
 from benchmarks.peers.peer import FULL, MakePeer, Peer, Record
 from benchmarks.scoring import Scorer
 from benchmarks.variants import Variant
-from trimtuner.study.replay import ReplayMoment, ReplayRun
+from trimtuner.study.replay import LEVELS, ReplayMoment, ReplayRun
 
 BUDGET_UNITS = 20.0  # of the mean price of a full-data run
 MOST_REPEATS = 50
@@ -28,8 +28,14 @@ RULES = (
 )
 
 
-def search(variant: Variant, make: MakePeer, seed: int, trials: int = MOST_TRIALS) -> ReplayRun:
-    """Trials until the budget is spent, a recommendation after each."""
+def search(
+    variant: Variant, make: MakePeer, seed: int, trials: int = MOST_TRIALS, *, until_settled: bool = False
+) -> ReplayRun:
+    """Trials until the budget is spent, a recommendation after each.
+
+    ``until_settled``: or until what is recommended was measured within the limits and is as good as any level asks. All
+    peers recommend the best that was so measured, so that nothing later could bring them below that level again.
+    """
     job, scorer = Job(variant.measured), Scorer(variant.truth)
     record = Record(job)
     peer = make(job, record, seed)
@@ -57,7 +63,13 @@ def search(variant: Variant, make: MakePeer, seed: int, trials: int = MOST_TRIAL
                 is_feasible=bool(config) and scorer.is_feasible(config),
             )
         )
-        if len(moments) >= trials or spent >= limit:
+        is_settled = (
+            variant.measured is variant.truth  # where both are one, a measurement is as good as it looks
+            and (recommended, FULL) in record.outcomes
+            and moments[-1].is_feasible
+            and moments[-1].quality >= LEVELS[-1]
+        )
+        if len(moments) >= trials or spent >= limit or (until_settled and is_settled):
             break
         started = time.process_time()
     return ReplayRun(seed, tuple(moments))

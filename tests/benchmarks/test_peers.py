@@ -217,7 +217,7 @@ def test_of_two_lines_for_one_search_the_later_counts_whatever_its_version(tmp_p
 
 def test_an_empty_report_is_no_error(tmp_path):
     assert write_report([], tmp_path).exists()
-    assert write_families([], tmp_path).exists()
+    assert write_families([], [], tmp_path).exists()
 
 
 def test_one_run_writes_both_reports_public_jobs_in_one_of_them(tmp_path):
@@ -309,11 +309,28 @@ def test_job_by_job_only_seeds_count_that_every_tool_has_on_every_job():
     assert complete([*both, *lacking, made("cnn", "optuna-gp", 0)], ["trimtuner", "eic"]) == both
 
 
-def test_the_report_of_families_names_who_was_left_out(tmp_path):
+def test_the_report_of_families_names_who_is_not_in_it(tmp_path):
     finished = [_settling(peer, 1.0).searches[0] for peer in ("trimtuner", "eic")]
-    text = write_families(finished, tmp_path).read_text()
-    assert (
-        "theirs takes longer than those of all others together: BoTorch multi-fidelity entropy search, Optuna GP"
-        in text
-    )
+    text = write_families(finished, [], tmp_path).read_text()
+    assert "BoTorch multi-fidelity entropy search and Optuna GP with constraints at full data: a search of" in text
     assert "| any | others | 1 | 1 (eic) | 1 |" in text
+
+
+def test_slow_tools_have_a_section_on_the_seeds_that_they_have(tmp_path):
+    """Ours needs 1 and 3 in two searches, the slow one 2 in the first, which it has alone."""
+    quick = _settling("trimtuner", 1.0, 3.0).searches
+    with_slow = [quick[0], _settling("optuna-gp", 2.0).searches[0]]
+    section = write_families(quick, with_slow, tmp_path).read_text().partition("## With BoTorch")[2]
+    assert "2 searches, seeds 0 to 0" in section
+    assert "| optuna-gp | 0.50 | 0.50 |" in section
+
+
+def test_a_search_until_it_is_settled_ends_when_the_best_is_measured_within_the_limits(table):
+    """The second is the best: recommended from a tenth of the data on, and proven by the third trial."""
+    proposals = [(1, 0.1), (2, 1.0), (1, 1.0), (0, 1.0), (3, 1.0)]
+    whole, ended = (
+        search(make_variant("plain", table, 0), Scripted(proposals), 0, until_settled=until).moments
+        for until in (False, True)
+    )
+    assert [one.quality for one in whole] == pytest.approx([1.0] * 5)
+    assert [(one.spent, one.config) for one in ended] == [(one.spent, one.config) for one in whole[:3]]

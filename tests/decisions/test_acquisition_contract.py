@@ -16,13 +16,20 @@ from decisions.fakes import (
     random_covariance,
     space_of,
 )
-from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy, CostWithOverhead, ExpectedCost, ShareAtTargets
+from trimtuner.decisions.acquisition import (
+    ConstrainedExpectedAccuracy,
+    CostWithOverhead,
+    ExpectedCost,
+    ProofOfCheapest,
+    ShareAtTargets,
+)
 from trimtuner.decisions.entropy import (
     ChanceIncumbentFeasible,
     DivergenceFromUniform,
     InformationAboutBest,
     ValueOfRecommendation,
 )
+from trimtuner.decisions.incumbents import MostExpected
 from trimtuner.tuning.recipes import PRINTED_INFORMATION
 
 ACQUISITIONS = {
@@ -36,6 +43,7 @@ ACQUISITIONS = {
     "divergence": DivergenceFromUniform(),
     "eq-5-as-printed": PRINTED_INFORMATION / CostWithOverhead(3.0),
     "eq-5": InformationAboutBest() * ChanceIncumbentFeasible() / ExpectedCost(),
+    "proof": ProofOfCheapest(ValueOfRecommendation(), MostExpected()),
     "insured": ShareAtTargets(ValueOfRecommendation(), free_runs=0.0),
     "value-or-information": (ValueOfRecommendation() / ExpectedCost()).otherwise(
         InformationAboutBest() / ExpectedCost()

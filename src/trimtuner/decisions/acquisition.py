@@ -3,7 +3,7 @@
 Expected improvement is how much better than the best measured so far a candidate may turn out, counted on the scale of
 the goal's model (log for cost, log odds for a share), where its errors are even; for a cost that is the relative
 saving. ``ShareAtTargets`` is the insurance against sub-samples that mislead: part of the money goes where nothing has
-to be extrapolated, by expected improvement there.
+to be extrapolated, by expected improvement there. ``ProofOfCheapest`` tests what it would recommend as the cheapest.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import numpy as np
 from scipy.special import ndtr
 
 from trimtuner.arrays import Floats
-from trimtuner.decisions.belief import Belief, Places
+from trimtuner.decisions.belief import LIKELY, Belief, Places
+from trimtuner.decisions.incumbents import Incumbent
 from trimtuner.decisions.outlook import Outlook
 from trimtuner.models.posterior import Prediction
-from trimtuner.problem.problem import COST
+from trimtuner.problem.problem import COST, TIME
 
 
 class Acquisition(ABC):
@@ -189,6 +190,34 @@ class ShareAtTargets(Acquisition):
             return False
         small = belief.expected(belief.effort_metric, Places.product(belief.pool, (smallest,)))
         return float(small.mean()) > self.dear * mean_price
+
+
+@dataclass(frozen=True)
+class ProofOfCheapest(Acquisition):
+    """Where the least cost (or time) is sought, a test of what would be recommended; another score once it is proven.
+
+    The cheapest of all that seem to keep the limits seems so by mistake more often than any other. As it is cheap by
+    its nature, to test it costs little, and nothing is recommended on the strength of a forecast twice.
+    """
+
+    first: Acquisition
+    incumbent: Incumbent
+
+    def score(self, outlook: Outlook) -> Floats:
+        """1 at the recommendation and 0 elsewhere, if it is likely to keep the limits and waits to be tested."""
+        scores = self._at_recommendation(outlook)
+        return self.first.score(outlook) if scores is None or scores.max() == 0.0 else scores
+
+    def _at_recommendation(self, outlook: Outlook) -> Floats | None:
+        belief = outlook.belief
+        if belief.problem.goal.metric not in (COST, TIME) or belief.problem.goal.against is not None:
+            return None
+        target = self.incumbent.choose(belief)
+        if target in belief.measured_targets or belief.feasible_at_targets[target] < LIKELY:
+            return None
+        candidates, targets = outlook.candidates, belief.targets
+        is_configuration = candidates.positions == targets.positions[target]
+        return np.asarray(is_configuration & (candidates.fractions == targets.fractions[target]), dtype=float)
 
 
 def expected_improvement(mean: Floats, variance: Floats, best: float) -> Floats:

@@ -11,6 +11,7 @@ from trimtuner.decisions.acquisition import (
     ConstrainedImprovement,
     CostWithOverhead,
     ExpectedCost,
+    ProofOfCheapest,
     RegardlessOfLimits,
     ShareAtTargets,
 )
@@ -149,7 +150,7 @@ TRIMTUNER = Recipe(
     time_growth=WithinLimits(),
     design=WhileCheap(CheapStart(3)),
     filter=ClimbAsEarned(0.5),
-    acquisition=ShareAtTargets(VALUE),
+    acquisition=ShareAtTargets(ProofOfCheapest(VALUE, MostExpected())),
     incumbent=MostExpected(),
     small=0.06,  # what is less tells so little more cheaply that it is not worth its price
     takes_snapshots=True,
