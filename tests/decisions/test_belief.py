@@ -97,6 +97,16 @@ def test_the_chance_that_a_user_is_told_is_that_of_the_law_of_the_intervals(mean
     assert belief.feasible_at(0) == pytest.approx(share, rel=1e-4)
 
 
+@given(moderate, variances, st.floats(0.01, 0.99))
+def test_where_the_least_is_sought_the_chance_of_what_is_picked_counts_twice(mean, variance, share):
+    """A limit at the quantile of a share is kept with that chance by a place that nobody picked; picks are worse."""
+    limit = float(np.exp(mean + student.ppf(share, 2) * np.sqrt(variance)))
+    belief = timed_belief([1.0, 2.0], f"time <= {limit!r}", mean=mean, variance=variance, minimize="cost")
+    np.testing.assert_allclose(belief.chance_feasible(everywhere(belief)), share, rtol=1e-4)
+    assert belief.feasible_at(0) == pytest.approx(share**2, rel=1e-3)
+    np.testing.assert_allclose(belief.chances_at(0), [share**2], rtol=1e-3)
+
+
 @given(moderate, variances, st.floats(0.1, 10.0))
 def test_a_limit_within_the_interval_is_not_said_to_be_kept_in_more_than_19_cases_of_20(mean, variance, ratio):
     """What is beyond the upper end of a 90 % interval is one case in twenty; told together, the two must agree."""
