@@ -214,7 +214,7 @@ def _recommended(state: StudyState) -> str:
     goal = state.problem.goal.metric
     found = recommendation.estimates
     parts = [configuration(recommendation.config)]
-    parts.append(f"{goal} {found[goal].mean:.4g}")
+    parts.append(f"{goal} {metric(goal, found[goal].mean)}")
     if "cost" in found and goal != "cost":
         parts.append(f"cost {usd(found['cost'].mean)}")
     front = state.front

@@ -12,7 +12,7 @@ from trimtuner.state import StudyState
 from trimtuner.study.telling import best_text, brief, learning_lines, table_text
 from trimtuner.tuning import tuner
 from trimtuner.tuning.pareto import price_sought
-from trimtuner.views.words import configuration, metric, number, share
+from trimtuner.views.words import configuration, metric, share
 
 
 def explain_text(state: StudyState, number: int | None) -> str:
@@ -53,7 +53,7 @@ def _why_trial(state: StudyState, wanted: int) -> str:
         lines[-1] = f"looking for {sought}, {lines[-1]}"
     for name in dict.fromkeys((*belief.problem.metrics, COST, TIME)):
         if belief.quantity_name(name) in belief.quantities:
-            lines.append(f"  {name}: {number(float(belief.expected(name, place)[0]))}")
+            lines.append(f"  {name}: {metric(name, float(belief.expected(name, place)[0]))}")
     lines.append(f"  P(it runs and meets every limit there) = {float(belief.chance_feasible(place)[0]):.2f}")
     if trial.recommended is not None:
         config, fraction = trial.recommended
@@ -80,12 +80,13 @@ def _why_recommended(state: StudyState) -> str:
     order = np.argsort(-(belief.worth_at_targets * belief.feasible_at_targets), kind="stable")[:5]
     rows = []
     for target in order.tolist():
-        place = belief.targets.at(np.array([target]))
+        place, measured = belief.targets.at(np.array([target])), belief.measured_targets.get(target)
+        found = float(belief.expected(goal.metric, place)[0]) if measured is None else measured.metrics[goal.metric]
         rows.append(
             [
-                number(float(belief.expected(goal.metric, place)[0])),
+                metric(goal.metric, found),
                 f"{belief.feasible_at(target):.2f}",
-                "measured" if target in belief.measured_targets else "predicted",
+                "predicted" if measured is None else "measured",
                 share(float(place.fractions[0])),
                 configuration(belief.pool.configuration(int(place.positions[0]))),
             ]

@@ -195,7 +195,9 @@ def _untested(recipe: Recipe, problem: Problem, pool: Pool, history: History) ->
         if fraction in fractions:
             is_open[everywhere.number_of(pool.position(dict(configuration)), fraction)] = False
     if not is_open.any():
-        raise SearchOver("every configuration has been tested at every fraction; there is nothing left to ask")
+        raise SearchOver(
+            "every configuration has been tested at every fraction that the method tests; there is nothing left to ask"
+        )
     return everywhere.at(np.nonzero(is_open)[0])
 
 
