@@ -63,10 +63,8 @@ class Search:
     def identity(self) -> dict[str, object]:
         """As the file of results knows it: by the recipe itself, for what a file defines changes."""
         parts = json.dumps(recipe_at(self.method).described(), sort_keys=True)
-        return {"table": self.table, "measured": table_digest(self.table), "parts": parts} | {
-            "seed": self.seed,
-            "trials": self.trials,
-        }
+        measured = table_digest(self.table)
+        return {"table": self.table, "measured": measured, "parts": parts, "seed": self.seed, "trials": self.trials}
 
 
 def run_search(search: Search) -> Columns:
