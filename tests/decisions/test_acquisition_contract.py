@@ -21,6 +21,7 @@ from trimtuner.decisions.acquisition import (
     CostWithOverhead,
     ExpectedCost,
     ProofOfCheapest,
+    ProofOfRecommendation,
     ShareAtTargets,
 )
 from trimtuner.decisions.entropy import (
@@ -44,6 +45,7 @@ ACQUISITIONS = {
     "eq-5-as-printed": PRINTED_INFORMATION / CostWithOverhead(3.0),
     "eq-5": InformationAboutBest() * ChanceIncumbentFeasible() / ExpectedCost(),
     "proof": ProofOfCheapest(ValueOfRecommendation(), MostExpected()),
+    "proof-at-targets": ProofOfRecommendation(ValueOfRecommendation(), MostExpected()),
     "insured": ShareAtTargets(ValueOfRecommendation(), free_runs=0.0),
     "value-or-information": (ValueOfRecommendation() / ExpectedCost()).otherwise(
         InformationAboutBest() / ExpectedCost()

@@ -3,7 +3,7 @@
 Expected improvement is how much better than the best measured so far a candidate may turn out, counted on the scale of
 the goal's model (log for cost, log odds for a share), where its errors are even; for a cost that is the relative
 saving. ``ShareAtTargets`` is the insurance against sub-samples that mislead: part of the money goes where nothing has
-to be extrapolated, by expected improvement there. ``ProofOfCheapest`` tests what it would recommend as the cheapest.
+to be extrapolated: to what would be recommended (``ProofOfRecommendation``), then by expected improvement there.
 """
 
 from __future__ import annotations
@@ -193,6 +193,27 @@ class ShareAtTargets(Acquisition):
 
 
 @dataclass(frozen=True)
+class ProofOfRecommendation(Acquisition):
+    """A test of what would be recommended; another score where that is measured, or would more likely break a limit.
+
+    While what is recommended is a forecast, no other trial on all of the data tells as much of what the user would get.
+    """
+
+    other: Acquisition
+    incumbent: Incumbent
+
+    def score(self, outlook: Outlook) -> Floats:
+        """1 at the recommendation and 0 elsewhere, if it waits to be tested; a trial under way is no candidate."""
+        belief, candidates = outlook.belief, outlook.candidates
+        target = self.incumbent.choose(belief)
+        if target in belief.measured_targets or belief.feasible_at_targets[target] < LIKELY:
+            return self.other.score(outlook)
+        is_configuration = candidates.positions == belief.targets.positions[target]
+        scores = is_configuration & (candidates.fractions == belief.targets.fractions[target])
+        return scores.astype(float) if scores.any() else self.other.score(outlook)
+
+
+@dataclass(frozen=True)
 class ProofOfCheapest(Acquisition):
     """Where the least cost (or time) is sought, a test of what would be recommended; another score once it is proven.
 
@@ -204,20 +225,11 @@ class ProofOfCheapest(Acquisition):
     incumbent: Incumbent
 
     def score(self, outlook: Outlook) -> Floats:
-        """1 at the recommendation and 0 elsewhere, if it is likely to keep the limits and waits to be tested."""
-        scores = self._at_recommendation(outlook)
-        return self.first.score(outlook) if scores is None or scores.max() == 0.0 else scores
-
-    def _at_recommendation(self, outlook: Outlook) -> Floats | None:
-        belief = outlook.belief
-        if belief.problem.goal.metric not in (COST, TIME) or belief.problem.goal.against is not None:
-            return None
-        target = self.incumbent.choose(belief)
-        if target in belief.measured_targets or belief.feasible_at_targets[target] < LIKELY:
-            return None
-        candidates, targets = outlook.candidates, belief.targets
-        is_configuration = candidates.positions == targets.positions[target]
-        return np.asarray(is_configuration & (candidates.fractions == targets.fractions[target]), dtype=float)
+        """The proof's score where the least of one number is sought, else the other."""
+        goal = outlook.belief.problem.goal
+        if goal.metric not in (COST, TIME) or goal.against is not None:
+            return self.first.score(outlook)
+        return ProofOfRecommendation(self.first, self.incumbent).score(outlook)
 
 
 def expected_improvement(mean: Floats, variance: Floats, best: float) -> Floats:

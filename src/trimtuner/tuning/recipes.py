@@ -12,6 +12,7 @@ from trimtuner.decisions.acquisition import (
     CostWithOverhead,
     ExpectedCost,
     ProofOfCheapest,
+    ProofOfRecommendation,
     RegardlessOfLimits,
     ShareAtTargets,
 )
@@ -141,6 +142,14 @@ LEAST_ON_FULL_DATA = Recipe(
     acquisition=ConstrainedImprovement(),
     incumbent=BestMeasured(),
 )
+
+
+def insured(value: Acquisition) -> ShareAtTargets:
+    """What value chooses, and the insurance against small fractions that mislead: proof first, then EI_c."""
+    proof = ProofOfRecommendation(AtTargets(ConstrainedImprovement()), MostExpected())
+    return ShareAtTargets(ProofOfCheapest(value, MostExpected()), proof)
+
+
 TRIMTUNER = Recipe(
     # Whether curves keep to a simple shape on this job, or wander, is for the evidence to say.
     surrogate=GaussianProcess(
@@ -150,7 +159,7 @@ TRIMTUNER = Recipe(
     time_growth=WithinLimits(),
     design=WhileCheap(CheapStart(3)),
     filter=ClimbAsEarned(0.5),
-    acquisition=ShareAtTargets(ProofOfCheapest(VALUE, MostExpected())),
+    acquisition=insured(VALUE),
     incumbent=MostExpected(),
     small=0.06,  # what is less tells so little more cheaply that it is not worth its price
     takes_snapshots=True,
@@ -409,7 +418,7 @@ def _lookahead(gain: Acquisition, price: Acquisition, horizon: int) -> Lookahead
 
 def _lookahead_of_value(horizon: int) -> Acquisition:
     value = _lookahead(ValueOfRecommendation(), ExpectedCost(), horizon)
-    return ShareAtTargets(value.otherwise(replace(value, gain=InformationAboutBest())))
+    return insured(value.otherwise(replace(value, gain=InformationAboutBest())))
 
 
 def _at_least(option: str, value: int, least: int) -> int:
