@@ -1,8 +1,11 @@
 """What `explain` says of a recommendation and of a trial: measurements as they were, money and time in their units."""
 
+from dataclasses import replace
+
 import pytest
 
 import trimtuner as tt
+from trimtuner.tuning import tuner
 
 USD_PER_HOUR = 3600.0  # a dollar a second: the cost in USD is the time in seconds
 
@@ -29,3 +32,14 @@ def test_what_a_trial_was_expected_to_cost_and_take_is_told_in_its_unit(study):
     study.tell(study.ask(), accuracy=0.9, time=5.0)
     told = {line.split(":")[0].strip(): line.split()[-1] for line in study.explain(number).splitlines() if ": " in line}
     assert (told["cost"], told["time"]) == ("USD", "s")
+
+
+@pytest.mark.parametrize("is_proof", [True, False])
+def test_a_trial_of_what_was_recommended_says_that_it_is_one(study, is_proof):
+    asked = tuner.ask(study.problem, study.recipe, study.history, 0)
+    other = {"size": 2 if asked.config["size"] == 1 else 1}
+    asked = replace(asked, recommended=(asked.config if is_proof else other, asked.fraction))
+    study.history = study.history.with_asked(asked)
+    study.tell(asked, accuracy=0.9, time=5.0)
+    (said,) = (line for line in study.explain(asked.number).splitlines() if line.startswith("recommended at that time"))
+    assert ("this very trial" in said) is is_proof

@@ -57,7 +57,10 @@ def _why_trial(state: StudyState, wanted: int) -> str:
     lines.append(f"  P(it runs and meets every limit there) = {float(belief.chance_feasible(place)[0]):.2f}")
     if trial.recommended is not None:
         config, fraction = trial.recommended
-        lines.append(f"recommended at that time: {configuration(config)} on {share(fraction)} of the data")
+        named = f"{configuration(config)} on {share(fraction)} of the data"
+        is_proof = (dict(config), fraction) == (dict(trial.config), trial.fraction)
+        itself = ": this very trial, which turns that forecast into a measurement" if is_proof else ""
+        lines.append(f"recommended at that time: {named}{itself}")
     return "\n".join(lines)
 
 
