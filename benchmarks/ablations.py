@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from statistics import fmean
 
 from benchmarks.variants import make_variant
-from trimtuner.decisions.acquisition import ExpectedCost, ShareAtTargets
+from trimtuner.decisions.acquisition import ExpectedCost
 from trimtuner.decisions.designs import AcrossFractions
 from trimtuner.decisions.entropy import InformationAboutBest
 from trimtuner.decisions.filters import KeepAll
@@ -20,7 +20,7 @@ from trimtuner.engines.table import Table
 from trimtuner.models.gaussian_process import GaussianProcess, MostLikely
 from trimtuner.models.kernels import log_basis, quadratic_basis
 from trimtuner.study.replay import LEVELS, replay
-from trimtuner.tuning.recipes import PROCESS, TRIMTUNER, VALUE, learning_trust, over_fractions
+from trimtuner.tuning.recipes import PROCESS, TRIMTUNER, VALUE, insured, learning_trust, over_fractions
 
 UNITS = 20.0  # mean full runs, at which a search is cut off; also what one that does not settle counts
 TRIALS = 100
@@ -37,7 +37,7 @@ ABLATIONS = {
     "no usual growth": TRIMTUNER.but(quality_growth=0.0),
     "no insurance": TRIMTUNER.but(acquisition=VALUE),
     "limits unheard": TRIMTUNER.but(time_growth=TIME_GROWTH),
-    "information only": TRIMTUNER.but(acquisition=ShareAtTargets(InformationAboutBest() / ExpectedCost())),
+    "information only": TRIMTUNER.but(acquisition=insured(InformationAboutBest() / ExpectedCost())),
     "no climb": TRIMTUNER.but(filter=KeepAll()),
     "dear start": TRIMTUNER.but(design=AcrossFractions()),
     "sure only": TRIMTUNER.but(incumbent=BestPredictedFeasible(0.90)),
