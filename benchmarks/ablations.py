@@ -20,7 +20,7 @@ from trimtuner.engines.table import Table
 from trimtuner.models.gaussian_process import GaussianProcess, MostLikely
 from trimtuner.models.kernels import log_basis, quadratic_basis
 from trimtuner.study.replay import LEVELS, replay
-from trimtuner.tuning.recipes import LIKENESS, PROCESS, TRIMTUNER, VALUE, insured, learning_trust, over_fractions
+from trimtuner.tuning.recipes import PROCESS, TRIMTUNER, VALUE, insured, learning_trust, over_fractions
 
 UNITS = 20.0  # mean full runs, at which a search is cut off; also what one that does not settle counts
 TRIALS = 100
@@ -29,12 +29,10 @@ ABLATIONS = {
     "the default": TRIMTUNER,
     "no walk": TRIMTUNER.but(surrogate=PROCESS),
     "always the walk": TRIMTUNER.but(
-        surrogate=GaussianProcess(learning_trust(LIKENESS, log_basis, quadratic_basis), MostLikely())
+        surrogate=GaussianProcess(learning_trust(log_basis, quadratic_basis), MostLikely())
     ),
     "one shape": TRIMTUNER.but(
-        surrogate=GaussianProcess(
-            over_fractions(LIKENESS, log_basis) + learning_trust(LIKENESS, log_basis), MostLikely()
-        )
+        surrogate=GaussianProcess(over_fractions(log_basis) + learning_trust(log_basis), MostLikely())
     ),
     "no usual growth": TRIMTUNER.but(quality_growth=0.0),
     "no insurance": TRIMTUNER.but(acquisition=VALUE),

@@ -127,31 +127,6 @@ class Matern52(Kernel):
 
 
 @dataclass(frozen=True)
-class AsExpected(Kernel):
-    """The same covariance, whose hyper-parameters are expected to be nearer to their prior mean."""
-
-    kernel: Kernel
-    doubt: float  # of the kernel's own prior deviations
-
-    def prior(self, column_count: int) -> Prior:
-        """The kernel's, with a share of its deviations."""
-        usual = self.kernel.prior(column_count)
-        return Prior(usual.mean, self.doubt * usual.deviation)
-
-    def matrix(self, theta: Floats, rows: Floats, others: Floats) -> Floats:
-        """The kernel's."""
-        return self.kernel.matrix(theta, rows, others)
-
-    def diagonal(self, theta: Floats, rows: Floats) -> Floats:
-        """The kernel's."""
-        return self.kernel.diagonal(theta, rows)
-
-    def pull_back(self, theta: Floats, rows: Floats, weights: Floats) -> Floats:
-        """The kernel's."""
-        return self.kernel.pull_back(theta, rows, weights)
-
-
-@dataclass(frozen=True)
 class FractionKernel(Kernel):
     """(1, φ(s)) Θ (1, φ(s'))ᵀ; θ = (log L₁₁, L₂₁, log L₂₂). The first entry is the variance at full data."""
 

@@ -52,7 +52,6 @@ from trimtuner.errors import InputError, nearest
 from trimtuner.models.forest import OneThreshold, SomeColumns
 from trimtuner.models.gaussian_process import GaussianProcess, MostLikely, Sampled
 from trimtuner.models.kernels import (
-    AsExpected,
     Basis,
     FractionKernel,
     FractionWalk,
@@ -74,23 +73,24 @@ ScaleName: TypeAlias = Literal["log", "linear"]
 ModelName: TypeAlias = Literal["gp", "trees"]
 
 
-def over_fractions(likeness: Kernel, *bases: Basis) -> tuple[Kernel, ...]:
+def over_fractions(*bases: Basis) -> tuple[Kernel, ...]:
     """For each basis: a trend shared by all configurations, and each configuration's own departure from it."""
-    return tuple(FractionKernel(basis) + likeness * FractionKernel(basis) for basis in bases)
+    return tuple(FractionKernel(basis) + Matern52() * FractionKernel(basis) for basis in bases)
 
 
-def learning_trust(likeness: Kernel, *bases: Basis) -> tuple[Kernel, ...]:
+def learning_trust(*bases: Basis) -> tuple[Kernel, ...]:
     """The same, but curves may bend as no basis foresees, those of neighbours together and each on its own.
 
     How much is learnt from the job: that is how far its sub-samples can be trusted.
     """
     return tuple(
-        FractionKernel(basis) + likeness * (FractionKernel(basis) + FractionWalk()) + OwnDeparture() for basis in bases
+        FractionKernel(basis) + Matern52() * (FractionKernel(basis) + FractionWalk()) + OwnDeparture()
+        for basis in bases
     )
 
 
 # No single shape over the fraction suits all jobs: three are fitted, and weighed by their evidence.
-PROCESS = GaussianProcess(over_fractions(Matern52(), log_basis, quadratic_basis, linear_basis), MostLikely())
+PROCESS = GaussianProcess(over_fractions(log_basis, quadratic_basis, linear_basis), MostLikely())
 FULL_DATA_PROCESS = GaussianProcess((Matern52(),), MostLikely())
 
 
@@ -150,13 +150,10 @@ def insured(value: Acquisition) -> ShareAtTargets:
     return ShareAtTargets(ProofOfCheapest(value, MostExpected()), proof)
 
 
-# How far a parameter matters is learnt, but a few dozen trials must not say that most of them do not matter at all.
-LIKENESS = AsExpected(Matern52(), 0.5)
 TRIMTUNER = Recipe(
     # Whether curves keep to a simple shape on this job, or wander, is for the evidence to say.
     surrogate=GaussianProcess(
-        over_fractions(LIKENESS, log_basis, quadratic_basis) + learning_trust(LIKENESS, log_basis, quadratic_basis),
-        MostLikely(),
+        over_fractions(log_basis, quadratic_basis) + learning_trust(log_basis, quadratic_basis), MostLikely()
     ),
     quality_growth=0.4,
     time_growth=WithinLimits(),
