@@ -191,6 +191,11 @@ def test_an_unknown_name_is_refused_with_the_nearest_known_one():
         Expression("vm_count * vcpu == 8").require_names(frozenset({"vm_count", "vcpus"}), "the rule")
 
 
+def test_a_text_without_quotes_is_told_to_have_some():
+    with pytest.raises(InputError, match=r"names 'sgd', which is none of: lr, opt; a text is put in quotes: 'sgd'$"):
+        Expression("opt == sgd").require_names(frozenset({"opt", "lr"}), "the condition")
+
+
 def test_known_names_are_let_through():
     Expression("vm_count == 8").require_names(frozenset({"vm_count", "vcpus"}), "the rule")
 

@@ -53,7 +53,8 @@ class Expression:
         """Refuse a name that will never have a value."""
         for name in sorted(self.names - known):
             listed = ", ".join(sorted(known))
-            raise InputError(f"{where} {self.text!r} names {name!r}, which is none of: {listed}{nearest(name, known)}")
+            hint = nearest(name, known) or f"; a text is put in quotes: {name!r}"
+            raise InputError(f"{where} {self.text!r} names {name!r}, which is none of: {listed}{hint}")
 
     def holds(self, values: Mapping[str, Value]) -> bool:
         """Whether the condition is true for these values; a name without a value makes it false."""
