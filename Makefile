@@ -46,8 +46,9 @@ bench: $(VENV)/.dev  ## Measure speed and search quality; prints what docs/perfo
 papers: $(VENV)/.dev  ## Regenerate the papers' tables and figures into docs/results: hours; ARGS="--seeds 3": minutes.
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.papers $(ARGS)
 
-peers: $(VENV_PEERS)/.installed  ## Replay the tools one would pick instead, on all jobs, into docs/results: about an hour.
+peers: $(VENV_PEERS)/.installed  ## Replay the tools one would pick instead, on all jobs, into docs/results: some two hours on two cores.
 	$(ONE_THREAD) $(VENV_PEERS)/bin/python -m benchmarks.peers
+	$(ONE_THREAD) $(VENV_PEERS)/bin/python -m benchmarks.machines_only
 
 docs: $(VENV)/.docs  ## Build the documentation into site/, and check its links.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -20,7 +20,7 @@ from trimtuner.study.replay import ReplayRun, replay
 
 PAGE = "machines-only.md"
 WORKLOADS = Path(__file__).parent / "tables" / "machines"
-FIRST_SEED, SEEDS = 500, 12
+FIRST_SEED, SEEDS = 520, 12  # nothing was chosen on these
 TRIALS = 24
 RUNS = (1, 2, 3, 5, 8, 12)  # mean full runs of money, after which the recommendation is looked at
 HIGHEST_CNO = 10.0  # also what a recommendation counts that breaks the deadline, or is not there yet

@@ -1,4 +1,4 @@
-"""The picture of the README, drawn from the table in docs/results/families.md: python -m benchmarks.readme_picture"""
+"""The picture of the README, drawn from the table in docs/results/peers.md: python -m benchmarks.readme_picture"""
 
 from __future__ import annotations
 
@@ -34,15 +34,14 @@ APART = 0.13  # of the lines of one tool
 
 def mean_money() -> dict[str, dict[str, float]]:
     """For each tool and job: mean money to 95 %, in mean full-data runs."""
-    lines = (DOCS / "results" / "families.md").read_text(encoding="utf-8").splitlines()
+    lines = (DOCS / "results" / "peers.md").read_text(encoding="utf-8").splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith("## Mean money"))
     head, _, *rows = takewhile(lambda line: line.startswith("|"), lines[start + 2 :])
-    jobs = [cell.strip() for cell in head.split("|")[2:-1]]
-    found = {}
+    found: dict[str, dict[str, float]] = {tool.strip(): {} for tool in head.split("|")[2:-1]}
     for row in rows:
-        tool, *cells = [cell.strip() for cell in row.split("|")[1:-1]]
-        figures = [re.sub(r"\(.*\)", "", cell).split("/") for cell in cells]
-        found[tool] = {job: float(one[1]) for job, one in zip(jobs, figures, strict=True)}
+        job, *cells = [cell.strip() for cell in row.split("|")[1:-1]]
+        for of_tool, cell in zip(found.values(), cells, strict=True):
+            of_tool[job] = float(re.sub(r"\(.*\)", "", cell).split("/")[1])
     return found
 
 

@@ -1,4 +1,4 @@
-"""The tools one would pick instead, replayed side by side: runs the missing searches, then writes the reports.
+"""The tools one would pick instead, replayed side by side: runs the missing searches, then writes the report.
 
 ``make peers`` does it with the defaults: all jobs and all tools, the slow ones on a few seeds only (on as many as the
 others where ``--peers`` names them). Harder forms of the jobs take part where ``--variants`` names them. Interrupt it
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from benchmarks.kept import Kept, options, ready_tables, run_missing, table_digest
 from benchmarks.peers.entrants import ENTRANTS, entrant_named
-from benchmarks.peers.report import write_families, write_report
+from benchmarks.peers.report import Finds, write_report
 from benchmarks.peers.store import Finished, Search, read_finished, run_one
 from benchmarks.tables.public_jobs import public_jobs
 from benchmarks.variants import PLAIN, VARIANTS
@@ -56,9 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         one for one in read_finished(chosen.cache) if one.search.seed in seeds and one.search.trials == chosen.trials
     ]
     named = chosen.peers or quick
-    shipped = [one for one in finished if one.search.table not in public_jobs() and one.search.peer in named]
-    print(write_report(shipped, chosen.out))
-    print(write_families(complete(finished, quick), complete(finished, names), chosen.out))
+    closely = [one for one in finished if one.search.table not in public_jobs() and one.search.peer in named]
+    print(write_report(Finds(complete(finished, quick), complete(finished, names), closely), chosen.out))
 
 
 def complete(finished: Sequence[Finished], peers: Sequence[str]) -> list[Finished]:

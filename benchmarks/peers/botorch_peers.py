@@ -38,6 +38,7 @@ from botorch.acquisition.max_value_entropy_search import qMultiFidelityLowerBoun
 from botorch.acquisition.utils import project_to_target_fidelity
 from botorch.models import SingleTaskGP, SingleTaskMultiFidelityGP
 from botorch.models.deterministic import GenericDeterministicModel
+from botorch.optim import optimize_acqf
 from botorch.optim.fit import fit_gpytorch_mll_scipy
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch import Tensor
@@ -57,6 +58,7 @@ LIKELY = 0.5
 HOPELESS = 0.01
 FIXED_COST = BUDGET_UNITS / MOST_TRIALS  # of a trial, in mean full-data runs: what the budget makes of it
 TINY = 1e-12
+RESTARTS, RAW_SAMPLES = 4, 256  # of the optimiser, where there is no table to choose from
 
 torch.set_num_threads(1)
 torch.set_default_dtype(torch.float64)
@@ -116,8 +118,11 @@ class ConstrainedImprovement:
     def recommend(self) -> int | None:
         return self._record.best_at_full_data()
 
+    def _rows_of(self, positions: Sequence[int]) -> Tensor:
+        return self._rows[positions]
+
     def _acquisition(self, seen: Sequence[Outcome]) -> LogConstrainedExpectedImprovement | LogProbabilityOfFeasibility:
-        rows = self._rows[[one.position for one in seen]]
+        rows = self._rows_of([one.position for one in seen])
         worst = min((one.accuracy for one in seen if one.accuracy is not None), default=0.0)
         targets = [[worst if one.accuracy is None else one.accuracy for one in seen]]
         targets += [[_log_value(one, limit) for one in seen] for limit in self._job.constraints]
@@ -131,6 +136,31 @@ class ConstrainedImprovement:
         if not feasible:
             return LogProbabilityOfFeasibility(model, limits)
         return LogConstrainedExpectedImprovement(model, max(feasible), 0, limits)
+
+
+class ImprovementAnywhere(ConstrainedImprovement):
+    """`botorch` where parameters are numbers between bounds: the same score, climbed by the library's own optimiser."""
+
+    def __init__(self, job: Job, record: Record, seed: int) -> None:
+        super().__init__(job, record, seed)
+        self._first = list(range(FIRST_TRIALS))  # so many, at random
+        self._generator = np.random.default_rng(seed)
+
+    def ask(self) -> Proposal | None:
+        seen, count = self._record.at(FULL), len(self._job.parameters)
+        if len(seen) < len(self._first):
+            places = self._generator.random(count)
+        else:
+            bounds = torch.stack([torch.zeros(count), torch.ones(count)])
+            found, _ = optimize_acqf(
+                self._acquisition(seen), bounds, q=1, num_restarts=RESTARTS, raw_samples=RAW_SAMPLES
+            )
+            places = found[0].numpy()
+        names = [one.name for one in self._job.parameters]
+        return self._job.nearest(dict(zip(names, places.tolist(), strict=True))), FULL
+
+    def _rows_of(self, positions: Sequence[int]) -> Tensor:
+        return torch.tensor(self._job.features[positions])
 
 
 def _log_value(outcome: Outcome, limit: Constraint) -> float:

@@ -1,8 +1,9 @@
-"""The report: figures over seeds for every table, plots beside it, and the choices made for each peer."""
+"""The report: all jobs against each tool and the best; some with figures over seeds and plots; the choices made."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,6 @@ from benchmarks.variants import PLAIN, VARIANTS
 from trimtuner.study.replay import LEVELS
 
 FILE = "peers.md"
-FAMILIES_FILE = "families.md"
 WORSE = 90.0  # the percentile over seeds that is shown beside the median
 QUARTILES = (25.0, 50.0, 75.0)
 PLACES = 200
@@ -28,42 +28,37 @@ PLACES = 200
 Place = tuple[str, str]  # table, variant
 
 
-def write_report(finished: Sequence[Finished], folder: Path) -> Path:
-    """Write what is finished; the path of the report."""
-    groups = _grouped(finished)
-    paragraphs = [*_head(finished), *_summary(_plain(groups))]
-    for place, rows in groups.items():
-        paragraphs += _section(place, rows, folder / PLOTS)
-    paragraphs += _choices(finished)
-    return write_page(folder, FILE, paragraphs)
+@dataclass(frozen=True)
+class Finds:
+    """The searches that a report stands on."""
+
+    everywhere: Sequence[Finished]  # of the seeds that all tools but the slow ones have on every job
+    with_slow: Sequence[Finished]  # of those that the slow ones, too, have on every job
+    closely: Sequence[Finished]  # on jobs that are looked at one by one
 
 
-def write_families(finished: Sequence[Finished], with_slow: Sequence[Finished], folder: Path) -> Path:
-    """Ours against the best of all others, job by job; the path of the report.
-
-    ``with_slow`` are those seeds of all tools that the slow ones, too, have on every job.
-    """
-    plain = _plain(_grouped(finished))
+def write_report(finds: Finds, folder: Path) -> Path:
+    """Write what is finished: all jobs against each tool and against the best, then some of them; the path."""
+    jobs = _plain(grouped(finds.everywhere))
     paragraphs = [
-        "# Against the best tool on each job",
-        f"Written by `make peers` ({_count(finished)}). Money in units of the mean price "
-        "of a full-data run, to 95 or 99 % of the best feasible accuracy for good, by the rules of [the "
-        "comparison](peers.md). A run that is a fifth over a limit is stopped: ours is told nothing but that; the "
-        "others pay no more either, and are told all that it came to, though none of them stops runs by itself.",
-        *each_tool(plain),
-        *ratios(plain),
-        *_summary(plain),
-        *_slow_section(with_slow),
+        *_head(finds.everywhere or finds.closely),
+        *each_tool(jobs),
+        *ratios(jobs),
+        *summary(jobs),
+        *_slow_section(finds.with_slow),
     ]
-    return write_page(folder, FAMILIES_FILE, paragraphs)
+    for place, rows in grouped(finds.closely).items():
+        paragraphs += _section(place, rows, folder / PLOTS)
+    paragraphs += _choices([*finds.closely, *finds.with_slow])
+    return write_page(folder, FILE, paragraphs)
 
 
 def _slow_section(finished: Sequence[Finished]) -> list[str]:
     """The same against all tools, on the seeds that all of them have."""
     slow = " and ".join(one.title for one in ENTRANTS if one.is_slow)
     if not finished:
-        return ["## Not here", f"{slow}: a search of theirs takes longer than those of all others together."]
-    plain = _plain(_grouped(finished))
+        return [f"{slow} are not here: a search of theirs takes longer than those of all others together."]
+    plain = _plain(grouped(finished))
     return [
         f"## With {slow}",
         "A search of theirs takes longer than those of all others together, so that they have fewer: "
@@ -71,7 +66,7 @@ def _slow_section(finished: Sequence[Finished]) -> list[str]:
         "recommendation is proven to be within 1 % of the best, below which it cannot fall again. With so few, the "
         "best of all others was lucky even more often.",
         *(text.replace("## ", "### ", 1) for text in (*each_tool(plain), *totals(plain))),
-        *(text.replace("## ", "### ", 1) for text in _summary(plain)),
+        *(text.replace("## ", "### ", 1) for text in summary(plain)),
     ]
 
 
@@ -85,7 +80,7 @@ def _count(finished: Sequence[Finished]) -> str:
     return f"{len(finished)} searches, {span}"
 
 
-def _grouped(finished: Sequence[Finished]) -> dict[Place, list[Group]]:
+def grouped(finished: Sequence[Finished]) -> dict[Place, list[Group]]:
     """Tables by name, the plain form of each first; peers in the order of the entrants."""
     places = {(one.search.table, one.search.variant) for one in finished}
     found: dict[Place, list[Group]] = {}
@@ -108,23 +103,23 @@ def _head(finished: Sequence[Finished]) -> list[str]:
         "Choices for the peers (below) were made on `cnn`, `rnn` and `digits` with seeds below 40, in their favour, "
         "by trying a few forms of each and keeping the best overall. "
         "The default of trimtuner was chosen on `cnn`, `rnn`, `digits`, `flights`, `linear`, public jobs and made-up "
-        "ones, with seeds below 1400 and 7000 to 7004. `kernel`, `epochs` and `forest` took no part; they were looked "
-        "at with every report. All jobs, against the best tool on each: [job by job](families.md).",
+        "ones, with seeds below 1500 and 7000 to 7004. `kernel`, `epochs`, `forest` and five jobs of trees took no "
+        "part; they were looked at with every report. What stands in the way: [floors](floors.md).",
     ]
 
 
-def _summary(plain: Mapping[str, Sequence[Group]]) -> list[str]:
-    """One row for each peer, one column for each table."""
-    rows = []
-    for entrant in ENTRANTS:
-        cells = [_short(next((row for row in here if row.entrant is entrant), None)) for here in plain.values()]
-        if any(cells):
-            rows.append([entrant.title, *cells])
-    if not rows:
+def summary(plain: Mapping[str, Sequence[Group]]) -> list[str]:
+    """A row for each job, a column for each tool."""
+    here = [one for one in ENTRANTS if any(row.entrant is one for rows in plain.values() for row in rows)]
+    if not here:
         return []
+    lines = [
+        [name, *(_short(next((row for row in rows if row.entrant is one), None)) for one in here)]
+        for name, rows in plain.items()
+    ]
     return [
         "## Mean money to 90 / 95 / 99 %",
-        table(["", *plain], rows),
+        table(["", *(one.title for one in here)], lines),
         "In brackets: how many searches got to 99 %, if not all.",
     ]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from benchmarks.peers.job import Job, Outcome, Proposal
 from benchmarks.peers.peer import FULL, MakePeer, Peer, Record
 from benchmarks.scoring import Scorer
 from benchmarks.variants import Variant
+from trimtuner.problem.expressions import Value
 from trimtuner.study.replay import LEVELS, ReplayMoment, ReplayRun
 
 BUDGET_UNITS = 20.0  # of the mean price of a full-data run
@@ -37,10 +39,28 @@ def search(
     peers recommend the best that was so measured, so that nothing later could bring them below that level again.
     """
     job, scorer = Job(variant.measured), Scorer(variant.truth)
+    can_settle = variant.measured is variant.truth  # else no measurement is as good as it looks
+    return play(job, scorer, unit_of(variant.measured), make, seed, trials, until_settled=until_settled and can_settle)
+
+
+class Judge(Protocol):
+    """What a configuration is worth in truth."""
+
+    def quality(self, configuration: Mapping[str, Value]) -> float:
+        """Accuracy_C on all of the data, as a share of the best feasible accuracy."""
+
+    def is_feasible(self, configuration: Mapping[str, Value]) -> bool:
+        """Whether it runs within every limit."""
+
+
+def play(
+    job: Job, judge: Judge, unit: float, make: MakePeer, seed: int, trials: int, *, until_settled: bool = False
+) -> ReplayRun:
+    """The same on any job, where a mean full-data run costs so many USD."""
     record = Record(job)
     peer = make(job, record, seed)
     loop = Loop(job, record, peer, np.random.default_rng([seed, 3]))
-    limit = BUDGET_UNITS * unit_of(variant.measured)
+    limit = BUDGET_UNITS * unit
     moments: list[ReplayMoment] = []
     spent = seconds = 0.0
     started = time.process_time()
@@ -53,21 +73,18 @@ def search(
         moments.append(
             ReplayMoment(
                 spent=spent,
-                quality=scorer.quality(config) if config else 0.0,
+                quality=judge.quality(config) if config else 0.0,
                 config=config,
                 recommended_fraction=FULL,
                 fraction=outcome.fraction,
                 time=seconds,
                 ask_seconds=asking,
                 chance_feasible=0.0,  # the peers do not say
-                is_feasible=bool(config) and scorer.is_feasible(config),
+                is_feasible=bool(config) and judge.is_feasible(config),
             )
         )
         is_settled = (
-            variant.measured is variant.truth  # where both are one, a measurement is as good as it looks
-            and (recommended, FULL) in record.outcomes
-            and moments[-1].is_feasible
-            and moments[-1].quality >= LEVELS[-1]
+            (recommended, FULL) in record.outcomes and moments[-1].is_feasible and moments[-1].quality >= LEVELS[-1]
         )
         if len(moments) >= trials or spent >= limit or (until_settled and is_settled):
             break

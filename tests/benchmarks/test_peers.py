@@ -15,7 +15,7 @@ from benchmarks.peers.groups import Group
 from benchmarks.peers.job import Job, Names, Numbers, Outcome
 from benchmarks.peers.peer import Record
 from benchmarks.peers.ratios import each_tool, ratios, standing
-from benchmarks.peers.report import write_families, write_report
+from benchmarks.peers.report import Finds, write_report
 from benchmarks.peers.search import BUDGET_UNITS, MOST_REPEATS, search
 from benchmarks.peers.store import Finished, Search, read_finished, run_one
 from benchmarks.variants import make_variant
@@ -216,20 +216,20 @@ def test_of_two_lines_for_one_search_the_later_counts_whatever_its_version(tmp_p
 
 
 def test_an_empty_report_is_no_error(tmp_path):
-    assert write_report([], tmp_path).exists()
-    assert write_families([], [], tmp_path).exists()
+    assert write_report(Finds([], [], []), tmp_path).exists()
 
 
-def test_one_run_writes_both_reports_public_jobs_in_one_of_them(tmp_path):
+def test_public_jobs_are_held_against_the_best_and_not_looked_at_one_by_one(tmp_path):
     kept = Kept(tmp_path / "peers.jsonl")
     for peer in (one.name for one in ENTRANTS if not one.is_slow):
         for table in ("cnn", "rpart24"):
             kept.add(Search(table, "plain", peer, 0, 100, "", ""), made_up(peer, 0, [0.5, 0.99]).trace.as_plain())
     main(["--report-only", "--first-seed", "0", "--cache", str(tmp_path / "peers.jsonl"), "--out", str(tmp_path)])
-    assert "rpart24" not in (tmp_path / "peers.md").read_text()
-    job_by_job = (tmp_path / "families.md").read_text()
-    assert "14 searches" in job_by_job
-    assert "| rpart24 | decision trees on public tasks" in job_by_job
+    text = (tmp_path / "peers.md").read_text()
+    assert "14 searches" in text
+    assert "| rpart24 | decision trees on public tasks" in text
+    assert "## cnn" in text
+    assert "## rpart24" not in text
 
 
 def test_every_entrant_says_what_was_chosen_for_it():
@@ -309,10 +309,10 @@ def test_job_by_job_only_seeds_count_that_every_tool_has_on_every_job():
     assert complete([*both, *lacking, made("cnn", "optuna-gp", 0)], ["trimtuner", "eic"]) == both
 
 
-def test_the_report_of_families_names_who_is_not_in_it(tmp_path):
+def test_the_report_names_who_is_not_in_it(tmp_path):
     finished = [_settling(peer, 1.0).searches[0] for peer in ("trimtuner", "eic")]
-    text = write_families(finished, [], tmp_path).read_text()
-    assert "BoTorch multi-fidelity entropy search and Optuna GP with constraints at full data: a search of" in text
+    text = write_report(Finds(finished, [], []), tmp_path).read_text()
+    assert "BoTorch multi-fidelity entropy search and Optuna GP with constraints at full data are not here" in text
     assert "| any | others | 1 | 1 (eic) | 1 |" in text
 
 
@@ -320,7 +320,7 @@ def test_slow_tools_have_a_section_on_the_seeds_that_they_have(tmp_path):
     """Ours needs 1 and 3 in two searches, the slow one 2 in the first, which it has alone."""
     quick = _settling("trimtuner", 1.0, 3.0).searches
     with_slow = [quick[0], _settling("optuna-gp", 2.0).searches[0]]
-    section = write_families(quick, with_slow, tmp_path).read_text().partition("## With BoTorch")[2]
+    section = write_report(Finds(quick, with_slow, []), tmp_path).read_text().partition("## With BoTorch")[2]
     assert "2 searches, seeds 0 to 0" in section
     assert "| optuna-gp | 0.50 | 0.50 |" in section
 
