@@ -59,12 +59,14 @@ class Search:
     method: str
     seed: int
     trials: int
+    snapshots: bool = False  # runs report the smaller shares on their way, for nothing
 
     def identity(self) -> dict[str, object]:
         """As the file of results knows it: by the recipe itself, for what a file defines changes."""
         parts = json.dumps(recipe_at(self.method).described(), sort_keys=True)
-        measured = table_digest(self.table)
-        return {"table": self.table, "measured": measured, "parts": parts, "seed": self.seed, "trials": self.trials}
+        measured, passing = table_digest(self.table), {"snapshots": True} if self.snapshots else {}
+        plain = {"table": self.table, "measured": measured, "parts": parts, "seed": self.seed, "trials": self.trials}
+        return plain | passing
 
 
 def run_search(search: Search) -> Columns:
@@ -76,7 +78,7 @@ def run_search(search: Search) -> Columns:
         search.seed,
         search.trials,
         BUDGET_UNITS,
-        snapshots=False,
+        snapshots=search.snapshots,
         stop_at_limits=True,
     )
     unit = unit_of(measured)
@@ -119,13 +121,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.set_defaults(seeds=SEEDS, first_seed=FIRST_SEED, processes=2)
     parser.add_argument("changed", metavar="METHOD", help="the name of a method, or file.py:NAME of a recipe")
     parser.add_argument("--against", default=DEFAULT, metavar="METHOD")
+    parser.add_argument(
+        "--snapshots",
+        action="store_true",
+        help="its runs report smaller shares on their way; those of the other do not",
+    )
     chosen = parser.parse_args(arguments)
     tables = ready_tables(chosen.tables) + ([] if chosen.tables else public_jobs())
     tables = [name for name in tables if chosen.tables or family(name) in TUNED_ON]
     places = [(name, seed) for seed in range(chosen.first_seed, chosen.first_seed + chosen.seeds) for name in tables]
     kept = Kept(chosen.cache)
-    methods = (chosen.changed, chosen.against)
-    searches = {place: [Search(place[0], method, place[1], chosen.trials) for method in methods] for place in places}
+    searches = {
+        (name, seed): [
+            Search(name, chosen.changed, seed, chosen.trials, chosen.snapshots),
+            Search(name, chosen.against, seed, chosen.trials),
+        ]
+        for name, seed in places
+    }
     if not chosen.report_only:
         run_missing(
             [one for both in searches.values() for one in both], run_search, kept, chosen.processes, chosen.again

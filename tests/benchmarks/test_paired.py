@@ -43,6 +43,13 @@ def test_a_recipe_that_differs_in_a_number_is_another_search():
     assert identities[0] == identities[1] != identities[2]
 
 
+def test_a_search_whose_runs_report_on_their_way_is_another_one_with_more_to_go_by():
+    plain, reporting = (paired.Search("rnn", "trimtuner", 1, 12, snapshots) for snapshots in (False, True))
+    assert plain.identity() != reporting.identity()
+    assert paired.run_search(plain)["spent"][:3] == paired.run_search(reporting)["spent"][:3]  # the start is small
+    assert paired.run_search(plain) != paired.run_search(reporting)
+
+
 def search(spent: list[float], recommended: list[float]) -> paired.Columns:
     return {"spent": list(spent), "recommended": list(recommended), "asking": [0.5] * len(spent)}
 
