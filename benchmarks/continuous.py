@@ -257,6 +257,7 @@ def _parameter(one: Numbers, of: Smooth) -> tt.Int | tt.Float:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = options(__doc__.splitlines()[0], NAME)
     parser.set_defaults(processes=2, first_seed=FIRST_SEED, seeds=SEEDS)
+    parser.add_argument("--tools", nargs="+", choices=TOOLS, default=TOOLS, metavar="T", help=", ".join(TOOLS))
     chosen = parser.parse_args(arguments)
     names = chosen.tables or public_jobs()
     seeds = range(chosen.first_seed, chosen.first_seed + chosen.seeds)
@@ -265,7 +266,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             Search(name, PLAIN, tool, seed, chosen.trials, table_digest(name), entrant_named(tool).version())
             for seed in seeds
             for name in names
-            for tool in TOOLS
+            for tool in chosen.tools
         ]
         run_missing(searches, run_one, Kept(chosen.cache), chosen.processes, chosen.again)
     finished = [one for one in read_finished(chosen.cache) if one.search.seed in seeds]
