@@ -24,6 +24,7 @@ from trimtuner.problem.problem import COST, Constraint
 from trimtuner.problem.space import Space
 
 PLAIN = "plain"
+NOISE = "noise"
 TIGHT_PERCENTILE = 25.0
 FEW_FRACTIONS = (0.1, 0.5, 1.0)
 DEVIATION_COLUMN = "standard deviation accuarcy"  # as the files spell it
@@ -44,7 +45,7 @@ def make_variant(name: str, table: Table, seed: int) -> Variant:
     if name not in CHANGES:
         raise InputError(f"there is no variant {name!r}; known are {', '.join(VARIANTS)}")
     changed = CHANGES[name](table, seed)
-    return Variant(changed, table if name == "noise" else changed)
+    return Variant(changed, table if name == NOISE else changed)
 
 
 def tighten(table: Table, seed: int) -> Table:  # noqa: ARG001 (every change has the same form)
@@ -98,7 +99,7 @@ def keep_few_fractions(table: Table, seed: int) -> Table:  # noqa: ARG001
 CHANGES: dict[str, Callable[[Table, int], Table]] = {
     "tight": tighten,
     "half": halve,
-    "noise": disturb,
+    NOISE: disturb,
     "three-fractions": keep_few_fractions,
 }
 VARIANTS = (PLAIN, *CHANGES)

@@ -1,8 +1,8 @@
 """The tools one would pick instead, replayed side by side: runs the missing searches, then writes the report.
 
 ``make peers`` does it with the defaults: all jobs and all tools, the slow ones on a few seeds only (on as many as the
-others where ``--peers`` names them). Harder forms of the jobs take part where ``--variants`` names them. Interrupt it
-and start it again as you like.
+others where ``--peers`` names them), and on a few seeds harder forms of the jobs that ship. Interrupt it and start it
+again as you like.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from benchmarks.kept import Kept, options, ready_tables, run_missing, table_digest
+from benchmarks.kept import PAPERS, Kept, options, ready_tables, run_missing, table_digest
 from benchmarks.peers.entrants import ENTRANTS, entrant_named
 from benchmarks.peers.report import Finds, write_report
 from benchmarks.peers.store import Finished, Search, read_finished, run_one
 from benchmarks.tables.public_jobs import public_jobs
-from benchmarks.variants import PLAIN, VARIANTS
+from benchmarks.variants import NOISE, PLAIN, VARIANTS
 
 NAME = "peers"
 FIRST_SEED, SEEDS = 7100, 10  # nothing was chosen on these
+HARDER = tuple(name for name in VARIANTS if name != PLAIN)
 SLOW_SEEDS = 2  # of tools whose searches take minutes
+HARDER_SEEDS = 3  # of harder forms
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -27,14 +29,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = options(__doc__.splitlines()[0], NAME)
     parser.set_defaults(processes=2, first_seed=FIRST_SEED, seeds=SEEDS)
     parser.add_argument("--peers", nargs="+", choices=names, metavar="PEER", help=", ".join(names))
-    parser.add_argument(
-        "--variants",
-        nargs="+",
-        default=[PLAIN],
-        choices=VARIANTS,
-        metavar="V",
-        help=f"of tables: {', '.join(VARIANTS)}",
-    )
     chosen = parser.parse_args(arguments)
     seeds = range(chosen.first_seed, chosen.first_seed + chosen.seeds)
     quick = [one.name for one in ENTRANTS if not one.is_slow]
@@ -45,10 +39,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Seed by seed, so that a run that is ended has all peers on the same seeds.
         searches = [
             Search(table, variant, peer, seed, chosen.trials, table_digest(table), versions[peer])
-            for peers, some in ((chosen.peers or quick, seeds), (slow, seeds[:SLOW_SEEDS]))
+            for variants, peers, some in (
+                ((PLAIN,), chosen.peers or quick, seeds),
+                (HARDER, chosen.peers or quick, seeds[:HARDER_SEEDS]),
+                ((PLAIN,), slow, seeds[:SLOW_SEEDS]),
+            )
             for seed in some
+            for variant in variants
             for table in tables
-            for variant in chosen.variants
+            if has_form(table, variant)
             for peer in peers
         ]
         run_missing(searches, run_one, Kept(chosen.cache), chosen.processes, chosen.again)
@@ -57,12 +56,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ]
     named = chosen.peers or quick
     closely = [one for one in finished if one.search.table not in public_jobs() and one.search.peer in named]
-    print(write_report(Finds(complete(finished, quick), complete(finished, names), closely), chosen.out))
+    harder = [one for variant in HARDER for one in complete(finished, quick, variant)]
+    print(write_report(Finds(complete(finished, quick), complete(finished, names), closely, harder), chosen.out))
 
 
-def complete(finished: Sequence[Finished], peers: Sequence[str]) -> list[Finished]:
+def has_form(table: str, variant: str) -> bool:
+    """Whether a job takes part in that form: as it is, or in a harder one that its measurements allow, if it ships."""
+    return variant == PLAIN or (table not in public_jobs() and (variant != NOISE or table in PAPERS))
+
+
+def complete(finished: Sequence[Finished], peers: Sequence[str], variant: str = PLAIN) -> list[Finished]:
     """Searches of these tools, with seeds that all of them have on every job: who has fewer may have been lucky."""
-    here = [one for one in finished if one.search.peer in peers and one.search.variant == PLAIN]
+    here = [one for one in finished if one.search.peer in peers and one.search.variant == variant]
     jobs = {one.search.table for one in here}
     having = Counter(one.search.seed for one in here)
     return [one for one in here if having[one.search.seed] == len(jobs) * len(peers)]

@@ -14,6 +14,7 @@ from benchmarks.tables.public_jobs import family_of
 OURS = "trimtuner"
 LEVELS = (0.95, 0.99)
 BEHIND = 1.2  # times the best of all others
+FEW_JOBS = 4  # are named
 
 PAPERS, SHIPPED, SHIPPED_ASIDE, NETS, TREES, TREES_ASIDE = (
     "the papers' jobs",
@@ -123,6 +124,23 @@ def each_tool(jobs: Mapping[str, Sequence[Group]]) -> list[str]:
         if rows
         else []
     )
+
+
+def harder_forms(forms: Mapping[str, Mapping[str, Sequence[Group]]]) -> list[str]:
+    """Against each tool on jobs in other forms, and how many searches never get to the highest level."""
+    entrants = dict.fromkeys(one.entrant.name for jobs in forms.values() for groups in jobs.values() for one in groups)
+    if OURS not in entrants:
+        return []
+    rows = []
+    for form, jobs in forms.items():
+        cells = []
+        for name in entrants:
+            found = [one for groups in jobs.values() for one in groups if one.entrant.name == name]
+            never = sum(len(one.searches) - one.count(LEVELS[-1]) for one in found)
+            of_money = " / ".join(_against(name, jobs, ORDER, level) for level in LEVELS) if name != OURS else ""
+            cells.append(f"{of_money} ({never} of {sum(len(one.searches) for one in found)} never)".strip())
+        rows.append([form, ", ".join(jobs) if len(jobs) < FEW_JOBS else str(len(jobs)), *cells])
+    return [table(["form", "jobs", *entrants], rows)]
 
 
 def _against(name: str, jobs: Mapping[str, Sequence[Group]], families: Sequence[str], level: float) -> str:

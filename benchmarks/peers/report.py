@@ -14,7 +14,7 @@ from benchmarks.papers.markdown import number, picture, table
 from benchmarks.papers.plots import Curve, Panel, draw_panels
 from benchmarks.peers.entrants import ENTRANTS
 from benchmarks.peers.groups import Group
-from benchmarks.peers.ratios import each_tool, ratios, totals
+from benchmarks.peers.ratios import each_tool, harder_forms, ratios, totals
 from benchmarks.peers.search import BUDGET_UNITS, RULES
 from benchmarks.peers.store import Finished
 from benchmarks.variants import PLAIN, VARIANTS
@@ -35,6 +35,7 @@ class Finds:
     everywhere: Sequence[Finished]  # of the seeds that all tools but the slow ones have on every job
     with_slow: Sequence[Finished]  # of those that the slow ones, too, have on every job
     closely: Sequence[Finished]  # on jobs that are looked at one by one
+    harder: Sequence[Finished] = ()  # on jobs in harder forms
 
 
 def write_report(finds: Finds, folder: Path) -> Path:
@@ -46,9 +47,10 @@ def write_report(finds: Finds, folder: Path) -> Path:
         *ratios(jobs),
         *summary(jobs),
         *_slow_section(finds.with_slow),
+        *_harder_section(finds.harder),
     ]
-    for place, rows in grouped(finds.closely).items():
-        paragraphs += _section(place, rows, folder / PLOTS)
+    for name, rows in _plain(grouped(finds.closely)).items():
+        paragraphs += _section(name, rows, folder / PLOTS)
     paragraphs += _choices([*finds.closely, *finds.with_slow])
     return write_page(folder, FILE, paragraphs)
 
@@ -67,6 +69,24 @@ def _slow_section(finished: Sequence[Finished]) -> list[str]:
         "best of all others was lucky even more often.",
         *(text.replace("## ", "### ", 1) for text in (*each_tool(plain), *totals(plain))),
         *(text.replace("## ", "### ", 1) for text in summary(plain)),
+    ]
+
+
+def _harder_section(finished: Sequence[Finished]) -> list[str]:
+    groups = grouped(finished)
+    forms = {
+        form: {name: rows for (name, variant), rows in groups.items() if variant == form}
+        for form in dict.fromkeys(variant for _, variant in groups)
+    }
+    if not forms:
+        return []
+    return [
+        "## Harder forms of the jobs that ship",
+        f"{_count(finished)}. *Tight*: a limit that a quarter of the configurations keep. *Half*: a random half of the "
+        "configurations, another for each seed. *Noise*: accuracies of another day, judged without the noise, where "
+        "it was measured. *Three fractions* of the data instead of four to six. Our money by that of each to 95 / 99 % "
+        "(geometric mean over jobs of the ratio of means), and how many searches never get to 99 %.",
+        *harder_forms(forms),
     ]
 
 
@@ -132,20 +152,18 @@ def _short(row: Group | None) -> str:
     return means if count == len(row.searches) else f"{means} ({count} of {len(row.searches)})"
 
 
-def _section(place: Place, rows: Sequence[Group], plots: Path) -> list[str]:
-    name, variant = place
-    title = name if variant == PLAIN else f"{name}, {variant}"
-    file = f"peers-{name}.png" if variant == PLAIN else f"peers-{name}-{variant}.png"
-    _draw(plots / file, title, rows)
+def _section(name: str, rows: Sequence[Group], plots: Path) -> list[str]:
+    file = f"peers-{name}.png"
+    _draw(plots / file, name, rows)
     header = ["", "seeds"]
     for level in LEVELS:
         header += [f"{level:.0%}: mean (settled)", "median / p90"]
     lines = [[row.entrant.title, str(len(row.searches)), *_figures(row, rows), *_seconds(row)] for row in rows]
     return [
-        f"## {title}",
+        f"## {name}",
         table([*header, "CPU s per ask", "per search"], lines),
         picture(
-            f"{PLOTS}/{file}", f"Quality of the recommendation against money spent, one line for each tool, {title}"
+            f"{PLOTS}/{file}", f"Quality of the recommendation against money spent, one line for each tool, {name}"
         ),
     ]
 

@@ -8,13 +8,13 @@ import pytest
 
 from benchmarks.kept import Kept, unit_of
 from benchmarks.papers.searches import Trace
-from benchmarks.peers.__main__ import complete, main
+from benchmarks.peers.__main__ import HARDER, complete, has_form, main
 from benchmarks.peers.control import SCREENED, RandomSmall
 from benchmarks.peers.entrants import ENTRANTS, entrant_named
 from benchmarks.peers.groups import Group
 from benchmarks.peers.job import Job, Names, Numbers, Outcome
 from benchmarks.peers.peer import Record
-from benchmarks.peers.ratios import each_tool, ratios, standing
+from benchmarks.peers.ratios import each_tool, harder_forms, ratios, standing
 from benchmarks.peers.report import Finds, write_report
 from benchmarks.peers.search import BUDGET_UNITS, MOST_REPEATS, search
 from benchmarks.peers.store import Finished, Search, read_finished, run_one
@@ -263,6 +263,20 @@ def test_the_best_of_all_others_is_chosen_on_each_job_and_behind_is_bold():
     assert "1 | 2 (eic) | 0.50 | 1 | 2 (eic) | 0.50 |" in text
     assert "| all | 99% | 2 | 0.87 | 1.5 (cnn) | 1 | 0.87 | 1 |" in text
     assert "| kept aside | 95% | 1 | 0.50 | 0.50 (rpart1053) | 0 | 0.50 | 0 |" in text
+
+
+def test_harder_forms_say_our_money_by_that_of_each_and_who_never_gets_there():
+    """Ours needs 2 in the mean; the other 4 and, never there, the whole budget of 20: 12."""
+    others = _settling("eic", 4.0, float("inf"))
+    table = harder_forms({"tight": {"cnn": [_settling("trimtuner", 1.0, 3.0), others]}})[0]
+    assert "| form | jobs | trimtuner | eic |" in table
+    assert "| tight | cnn | (0 of 2 never) | 0.17 / 0.17 (1 of 2 never) |" in table
+
+
+def test_noise_is_added_where_it_was_measured_and_public_jobs_have_no_harder_forms():
+    assert [form for form in HARDER if has_form("cnn", form)] == list(HARDER)
+    assert [form for form in HARDER if not has_form("digits", form)] == ["noise"]
+    assert not any(has_form("rpart24", form) for form in HARDER)
 
 
 def test_who_is_chosen_elsewhere_was_best_with_the_other_seeds():
