@@ -48,6 +48,7 @@ papers: $(VENV)/.dev  ## Regenerate the papers' tables and figures into docs/res
 
 peers: $(VENV_PEERS)/.installed  ## Replay the tools one would pick instead, on all jobs, into docs/results: some two hours on two cores.
 	$(ONE_THREAD) $(VENV_PEERS)/bin/python -m benchmarks.peers
+	$(ONE_THREAD) $(VENV_PEERS)/bin/python -m benchmarks.continuous
 	$(ONE_THREAD) $(VENV_PEERS)/bin/python -m benchmarks.machines_only
 
 docs: $(VENV)/.docs  ## Build the documentation into site/, and check its links.

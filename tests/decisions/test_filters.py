@@ -5,7 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_over, measurement, outlook_of, problem_of, space_of
+from decisions.fakes import (
+    IDENTITY,
+    LOG,
+    belief_of,
+    gaussian_of_times,
+    gaussian_over,
+    measurement,
+    outlook_of,
+    problem_of,
+    space_of,
+)
 from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy
 from trimtuner.decisions.entropy import ConstrainedAccuracyOfIncumbent
 from trimtuner.decisions.filters import (
@@ -108,6 +118,17 @@ def test_climbing_keeps_what_costs_at_most_its_share_of_what_was_spent():
 def test_climbing_keeps_what_costs_up_to_four_times_the_cheapest_however_little_was_spent():
     outlook = timed_outlook(np.log([100.0, 398.0, 402.0, 101.0]), spent=1e-6)
     np.testing.assert_array_equal(keep(ClimbAsEarned(0.1), outlook), [0, 1, 3])
+
+
+@pytest.mark.parametrize(("on_half", "kept"), [(33.0, 3), (34.0, 6)])
+def test_where_the_smallest_fraction_costs_more_than_a_third_of_a_full_run_nothing_has_to_be_earned(on_half, kept):
+    """Three configurations at half and at all of the data, where each takes 100 s; next to nothing was spent."""
+    space = space_of(3)
+    times = gaussian_of_times(space, np.array([on_half] * 3 + [100.0] * 3))
+    quantities = {"score": (IDENTITY, gaussian_over(space, 0.0)), "time": (LOG, times)}
+    outlook = outlook_of(belief_of(problem_of(space), quantities, spent=1e-6))
+    np.testing.assert_array_equal(keep(ClimbAsEarned(0.1, times_cheapest=2.0), outlook), np.arange(kept))
+    assert len(keep(ClimbAsEarned(0.1, times_cheapest=2.0, dear=0.5), outlook)) == 3
 
 
 def test_a_trial_whose_price_is_a_guess_waits():

@@ -15,9 +15,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from trimtuner.arrays import Floats
-from trimtuner.decisions.belief import LIKELY, Belief, Places
+from trimtuner.decisions.belief import LIKELY
 from trimtuner.decisions.incumbents import Incumbent
-from trimtuner.decisions.outlook import Outlook
+from trimtuner.decisions.outlook import DEAR, Outlook
 from trimtuner.models.posterior import Prediction
 from trimtuner.problem.problem import COST, TIME
 
@@ -170,7 +170,7 @@ class ShareAtTargets(Acquisition):
     second: Acquisition = field(default_factory=lambda: AtTargets(ConstrainedImprovement()))
     free_runs: float = 1.0  # of the mean predicted price at the targets
     share: float = 0.5
-    dear: float = 1 / 3  # of that price too
+    dear: float = DEAR  # of that price too
 
     def score(self, outlook: Outlook) -> Floats:
         """The second where it is its turn and it sees a gain."""
@@ -178,18 +178,10 @@ class ShareAtTargets(Acquisition):
         return scores if scores.max() > 0.0 else self.first.score(outlook)
 
     def _is_due(self, outlook: Outlook) -> bool:
-        # A machine that would be taken away over and over has no price that means anything.
-        belief = outlook.belief.undisturbed
-        mean_price = float(belief.expected(belief.effort_metric, belief.targets).mean())
-        if self._is_small_dear(belief, float(outlook.candidates.fractions.min()), mean_price):
+        if outlook.scene.smallest_costs > self.dear:
             return True
-        return belief.spent_at_targets < self.share * (belief.spent - self.free_runs * mean_price)
-
-    def _is_small_dear(self, belief: Belief, smallest: float, mean_price: float) -> bool:
-        if smallest in belief.problem.target_fractions:
-            return False
-        small = belief.expected(belief.effort_metric, Places.product(belief.pool, (smallest,)))
-        return float(small.mean()) > self.dear * mean_price
+        belief = outlook.belief
+        return belief.spent_at_targets < self.share * (belief.spent - self.free_runs * outlook.scene.target_price)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from trimtuner.arrays import Floats, Positions
 from trimtuner.decisions.acquisition import ConstrainedExpectedAccuracy
 from trimtuner.decisions.belief import CAUTION
 from trimtuner.decisions.entropy import ConstrainedAccuracyOfIncumbent
-from trimtuner.decisions.outlook import Outlook
+from trimtuner.decisions.outlook import DEAR, Outlook
 
 ScoreOf: TypeAlias = Callable[[Positions], Floats]  # the acquisition at some of the outlook's candidates
 
@@ -41,14 +41,18 @@ class ClimbAsEarned:
 
     The search starts on small fractions and climbs as it earns it: no single early guess can cost more than the
     search up to then. What counts is not the expected cost but the one that is kept to in nine cases of ten, so that a
-    trial whose price is a guess waits until it is less of one.
+    trial whose price is a guess waits until it is less of one. Where even the smallest fraction costs more than
+    ``dear`` of a run on all of the data there is nothing to climb: waiting would be paid for with trials as dear.
     """
 
     share: float
     times_cheapest: float = 4.0  # where the smallest fraction saves little, the next one must be in reach
+    dear: float = DEAR
 
     def keep(self, outlook: Outlook, score_of: ScoreOf, generator: np.random.Generator) -> Positions:  # noqa: ARG002
-        """Candidates within either limit, the cheapest always."""
+        """Candidates within either limit, the cheapest always; all of them where small fractions are dear."""
+        if outlook.scene.smallest_costs > self.dear:
+            return np.arange(len(outlook.candidates))
         cost = outlook.effort_at_most(CAUTION)
         limit = max(self.share * outlook.belief.spent, self.times_cheapest * float(cost.min()))
         return np.nonzero(cost <= limit)[0]

@@ -23,6 +23,7 @@ from trimtuner.decisions.belief import CAUTION, LIKELY, Belief, Places
 from trimtuner.models.posterior import Prediction
 from trimtuner.problem.problem import COST, TIME, Constraint
 
+DEAR = 1 / 3  # of a run on all of the data: a smallest fraction that costs more saves too little (docs/decisions/0049)
 CONTENDERS_AT_MOST = 96  # targets beyond these have next to no chance to be the best
 
 
@@ -114,6 +115,24 @@ class Scene:
     def contender_predictions(self) -> Mapping[str, Prediction]:
         """Mean and variance of each metric at each contender, on its transformed scale; exact where measured."""
         return {metric: self.belief.known_at(metric, self.contenders, self.contender_places) for metric in self.metrics}
+
+    @cached_property
+    def target_price(self) -> float:
+        """What a trial at a target is expected to cost, in the mean over all targets, were no run interrupted.
+
+        A machine that would be taken away over and over has no price that means anything.
+        """
+        belief = self.belief.undisturbed
+        return float(belief.expected(belief.effort_metric, belief.targets).mean())
+
+    @cached_property
+    def smallest_costs(self) -> float:
+        """The price of a trial on the smallest fraction, as a share of that at a target; 0 where it is one itself."""
+        belief, smallest = self.belief.undisturbed, float(self.candidates.fractions.min())
+        if smallest in belief.problem.target_fractions:
+            return 0.0
+        small = belief.expected(belief.effort_metric, Places.product(belief.pool, (smallest,)))
+        return float(small.mean()) / self.target_price
 
     @cached_property
     def regardless_of_limits(self) -> Scene:
