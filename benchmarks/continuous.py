@@ -277,7 +277,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "at once, through the 240 configurations of each, and every tool proposes any numbers between the bounds; "
         "elsewhere all of them choose from a table. Budget, money, limits and what is charged are as there. Nothing "
         "of ours was chosen on these jobs, and nothing for the others; they are set up as there, BoTorch with its own "
-        f"optimiser. *Tuned on* and *kept aside* is said of their tables. The best is that of {LOOKED_AT:,} configurations and of many near the best of them."
+        "optimiser. *Tuned on* and *kept aside* is said of their tables. The best is that of "
+        f"{LOOKED_AT:,} configurations and of many near the best of them."
     )
     paragraphs = ["# Numbers between bounds", text, *each_tool(jobs), *ratios(jobs), *summary(jobs)]
     print(write_page(chosen.out, PAGE, paragraphs))
