@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 import trimtuner as tt
-from decisions.fakes import IDENTITY, LOG, belief_of, gaussian_over, problem_of
+from decisions.fakes import IDENTITY, LOG, Given, belief_of, gaussian_over, problem_of
+from trimtuner.decisions.acquisition import AtTargets, ShareAtTargets
 from trimtuner.decisions.belief import CAUTION, Places
 from trimtuner.decisions.interruptions import log_inflation
 from trimtuner.decisions.learning import TIME_GROWTH
@@ -172,6 +173,16 @@ def test_what_was_measured_on_spot_costs_more_when_it_is_run_again():
     calm, _ = measured_belief(0.0)
     assert calm.feasible_at(target) == 1.0
     assert calm.measured_targets[target] is calm.measurements[0]
+
+
+def test_insurance_counts_what_runs_on_spot_did_cost_and_not_what_they_would_next_time():
+    """0.5 USD went to all of the data, which would be 0.685 again; half of what is beyond one full run is 0.6."""
+    belief, _ = measured_belief(0.3)
+    price = Outlook.of(belief, everywhere(belief), (0,)).scene.target_price
+    outlook = Outlook.of(replace(belief, spent=price + 1.2), everywhere(belief), (0,))
+    anything = Given(lambda outlook: np.ones(len(outlook.candidates)))
+    scores = ShareAtTargets(anything, AtTargets(anything), dear=1.0).score(outlook)
+    np.testing.assert_array_equal(scores, outlook.candidates.fractions == 1.0)
 
 
 def test_undisturbed_is_the_same_belief_without_the_risk():

@@ -180,7 +180,7 @@ class ShareAtTargets(Acquisition):
     def _is_due(self, outlook: Outlook) -> bool:
         if outlook.scene.smallest_costs > self.dear:
             return True
-        belief = outlook.belief
+        belief = outlook.belief.undisturbed  # what trials did cost, not what they would on machines that are taken away
         return belief.spent_at_targets < self.share * (belief.spent - self.free_runs * outlook.scene.target_price)
 
 
